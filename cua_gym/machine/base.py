@@ -1,0 +1,267 @@
+"""What a computer is to the rest of the house: Protocols and the values that cross them.
+
+A machine has a screen, an input, a shell, and can be saved and restored. It knows nothing of
+tasks, agents or grading. Every kind of machine passes the same suite, `cua_gym.testing`.
+
+Coordinates are pixels of the native screen, origin top left, never rescaled. Times are seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntFlag
+from pathlib import Path
+from typing import Literal, Protocol, Self, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "Button",
+    "Completed",
+    "FileStat",
+    "Frame",
+    "Input",
+    "Machine",
+    "MachineSpec",
+    "Screen",
+    "Shell",
+    "State",
+]
+
+Rgb = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class MachineSpec:
+    """The whole request for a computer; equal specs may share one, one after the other."""
+
+    backend: Literal["qemu", "fake"] = "qemu"
+    image: str = "debian-12"
+    cpus: int = 2
+    memory_mb: int = 2048
+    screen: tuple[int, int] = (1280, 800)
+    network: Literal["none"] = "none"
+    user: str = "user"
+
+
+class Button(IntFlag):
+    """Pointer buttons as a bit mask; a wheel bit that goes down and up is one notch."""
+
+    NONE = 0
+    LEFT = 1
+    MIDDLE = 2
+    RIGHT = 4
+    WHEEL_UP = 8
+    WHEEL_DOWN = 16
+    WHEEL_LEFT = 32
+    WHEEL_RIGHT = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """One picture of the screen.
+
+    Attributes:
+        rgb: ``(height, width, 3)`` uint8, the pointer drawn in; a fresh array that is yours.
+        cursor: pointer position ``(x, y)`` in pixels, the last one asked for.
+        time: host ``time.monotonic()`` of the last change in this picture.
+        serial: rises by at least one with every change of the screen since the restore.
+    """
+
+    rgb: Rgb
+    cursor: tuple[int, int]
+    time: float
+    serial: int
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """What a command left: exit status, output so far, and whether its time ran out."""
+
+    exit: int
+    stdout: bytes
+    stderr: bytes
+    timed_out: bool = False
+
+    @property
+    def text(self) -> str:
+        """Standard output as text; bytes that are not UTF-8 become surrogate escapes."""
+        return self.stdout.decode("utf-8", "surrogateescape")
+
+
+@dataclass(frozen=True, slots=True)
+class FileStat:
+    """One entry of a guest folder; ``name`` keeps odd bytes as surrogate escapes."""
+
+    name: str
+    kind: Literal["file", "dir", "link", "other"]
+    size: int
+    mtime: float
+    mode: int
+
+
+class Screen(Protocol):
+    """The picture that a person would see."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(width, height) in pixels."""
+
+    @property
+    def serial(self) -> int:
+        """Serial of the newest change; cheap."""
+
+    def grab(self) -> Frame:
+        """The newest picture, its pixels copied."""
+
+    def wait_change(self, after: int, timeout_s: float) -> bool:
+        """Wait until ``serial > after``; False when the time ran out.
+
+        Raises:
+            MachineLost: the machine went away meanwhile.
+        """
+
+
+class Input(Protocol):
+    """Hands on the pointer and the keyboard."""
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """Pointer position last asked for."""
+
+    def pointer(self, x: int, y: int, buttons: Button = Button.NONE) -> None:
+        """Put the pointer on pixel (x, y) with exactly these buttons down.
+
+        Raises:
+            ActionError: (x, y) lies off the screen.
+        """
+
+    def key(self, key: str, down: bool) -> None:
+        """Press or release one key by its canonical name (`cua_gym.machine.keyboard`).
+
+        Raises:
+            UnknownKey: no such key on this machine.
+        """
+
+    def text(self, text: str) -> None:
+        r"""Type any Unicode exactly, ``\n`` as Enter and ``\t`` as Tab; returns when delivered.
+
+        Raises:
+            UntypableText: names the characters; nothing was typed.
+        """
+
+    def release_all(self) -> None:
+        """Every key and button up, Caps Lock off."""
+
+
+class Shell(Protocol):
+    """Commands and files inside the computer, binary-safe, as a named guest account."""
+
+    def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        timeout_s: float = 60.0,
+        user: str | None = None,
+        stdin: bytes = b"",
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Completed:
+        """Run a command; a ``str`` goes to ``bash -c``, a sequence is executed as it is.
+
+        Args:
+            timeout_s: then the whole process tree is killed and what it printed is returned
+                with ``timed_out=True``.
+            user: guest account; None is the machine's desktop account, in its graphical session
+                (DISPLAY and session bus set). ``"root"`` is for setup and collection.
+            stdin: bytes for standard input, which is then closed.
+
+        Raises:
+            MachineError: the channel failed. A command that fails is a value, not an error.
+        """
+
+    def read(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes:
+        """Bytes of a guest file.
+
+        Raises:
+            FileNotFoundError, IsADirectoryError, PermissionError: as for a local file.
+        """
+
+    def write(self, path: str, data: bytes, *, user: str | None = None, mode: int = 0o644) -> None:
+        """Put a whole file, its parent folders made; atomic.
+
+        Raises:
+            OutOfSpace: with the free space seen; nothing partial stays.
+        """
+
+    def stat(self, path: str) -> FileStat:
+        """One entry, links not followed."""
+
+    def list(self, path: str) -> list[FileStat]:
+        """Entries of a folder, sorted by name."""
+
+    def remove(self, path: str) -> None:
+        """Remove a file or a whole folder; absent is fine."""
+
+    def put_dir(self, source: Path, path: str, *, user: str | None = None) -> None:
+        """Copy a host folder's contents into a guest folder."""
+
+    def get_dir(self, path: str, target: Path, *, limit_bytes: int) -> None:
+        """Copy a guest folder into a new host folder, treated as hostile.
+
+        Nothing is written outside ``target``; links and special files are recorded in
+        ``target/.links.json`` and never created.
+
+        Raises:
+            OutOfSpace: the folder holds more than ``limit_bytes``.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A saved moment of a machine; ``folder`` holds all of it, or it lives in a fake."""
+
+    spec: MachineSpec
+    key: str
+    folder: Path | None = field(default=None, compare=False)
+
+
+@runtime_checkable
+class Machine(Protocol):
+    """One running computer. A context manager; `close` is idempotent and leaves nothing."""
+
+    @property
+    def spec(self) -> MachineSpec: ...
+    @property
+    def screen(self) -> Screen: ...
+    @property
+    def input(self) -> Input: ...
+    @property
+    def shell(self) -> Shell: ...
+
+    def snapshot(self, key: str) -> State:
+        """Save this moment under ``key``; the machine goes on, briefly paused."""
+
+    def restore(self, state: State) -> None:
+        """Become the saved moment: clock right, keys up, fresh entropy, correct first frame.
+
+        Raises:
+            StateMismatch: found before anything is started.
+        """
+
+    def freeze(self) -> None:
+        """Release keys and buttons and stop every process of the desktop account."""
+
+    def thaw(self) -> None:
+        """Let the desktop account's processes go on."""
+
+    def check(self) -> None:
+        """Raise the MachineError that says why, if the machine is no longer healthy."""
+
+    def close(self) -> None:
+        """End it: no process, socket, port or overlay stays."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *exc: object) -> None: ...
