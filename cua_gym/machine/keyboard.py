@@ -101,9 +101,9 @@ def canonical(name: str) -> str:
 
 
 def parse_combo(combo: str) -> tuple[str, ...]:
-    """Canonical names of a chord in press order: ``"Ctrl+Shift++"`` -> ctrl, shift, =... .
+    """Canonical names of a chord in press order: ``"Ctrl+PgDn"`` -> ``("ctrl", "page_down")``.
 
-    ``+`` joins names; a final ``+`` is the plus key itself, written on US keyboards as shift+=.
+    ``+`` joins names; a final ``+`` is the keypad's plus, the only plus without Shift.
 
     Raises:
         UnknownKey: an unknown or repeated name, or an empty chord.
