@@ -1,0 +1,50 @@
+"""The one door to a computer: a spec and a start state in, a running machine out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cua_gym.machine.base import Machine, MachineSpec
+
+__all__ = ["Prepare", "start_machine"]
+
+Prepare = Callable[[Machine], None]
+
+
+def start_machine(
+    spec: MachineSpec,
+    *,
+    key: str | None = None,
+    prepare: Prepare | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Machine:
+    """A running machine in the start state ``key``.
+
+    The first time, ``prepare`` runs on a machine in its image's ready state and the result is
+    saved under ``key``; afterwards it is restored and ``prepare`` is not called.
+
+    Args:
+        key: names the start state among all of this image and spec; None is the ready state.
+        prepare: brings a ready machine into the start state. What it raises is passed on, and
+            nothing is saved.
+        progress: told what takes more than a second.
+
+    Raises:
+        ImageError: the image is not built.
+        MachineError: it could not be started.
+    """
+    if spec.backend == "fake":
+        from cua_gym.machine.fake import FakeMachine
+
+        fake = FakeMachine(spec)
+        try:
+            if prepare is not None:
+                prepare(fake)
+        except BaseException:
+            fake.close()
+            raise
+        return fake
+    # A kind of computer brings its own imports; users of one need not load the others.
+    from cua_gym.machine.qemu.machine import QemuMachine
+
+    return QemuMachine.start(spec, key=key, prepare=prepare, progress=progress)
