@@ -108,11 +108,12 @@ def parse_combo(combo: str) -> tuple[str, ...]:
     Raises:
         UnknownKey: an unknown or repeated name, or an empty chord.
     """
-    if not combo.strip():
+    if combo != " " and not combo.strip():
         raise UnknownKey("an empty key chord; name at least one key, such as 'enter'")
     text = combo if combo == " " else combo.strip()
-    parts = [text[:-1].rstrip("+"), "plus"] if text.endswith("+") else [text]
-    names = [n for n in parts[0].split("+") if n or len(parts) == 1] + parts[1:]
+    names = text.split("+")
+    if text.endswith("+"):
+        names = [*(n for n in names if n), "kp_add"]
     keys = tuple(canonical(n) for n in names)
     if len(set(keys)) != len(keys):
         raise UnknownKey(f"the chord {combo!r} names one key twice")

@@ -1,0 +1,174 @@
+"""Promises of turning actions into events, on an input that only writes them down."""
+
+from __future__ import annotations
+
+import pytest
+
+from cua_gym import actions as a
+from cua_gym.errors import ActionError, MachineLost, UnknownKey
+from cua_gym.machine.base import Button
+from cua_gym.machine.hands import Hands
+
+
+class Notebook:
+    """An Input that writes every event down and can fail at one."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[object, ...]] = []
+        self.position = (0, 0)
+        self.fail_on: tuple[object, ...] | None = None
+
+    def _note(self, *event: object) -> None:
+        if event == self.fail_on:
+            raise MachineLost("planted")
+        self.events.append(event)
+
+    def pointer(self, x: int, y: int, buttons: Button = Button.NONE) -> None:
+        self._note(x, y, buttons)
+        self.position = (x, y)
+
+    def key(self, key: str, down: bool) -> None:
+        self._note(key, down)
+
+    def text(self, text: str) -> None:
+        self._note(text)
+
+    def release_all(self) -> None:
+        self._note("released")
+
+
+class NoTime:
+    """A clock on which nothing takes time."""
+
+    def monotonic(self) -> float:
+        return 0.0
+
+    def sleep(self, seconds: float) -> None:
+        assert seconds >= 0
+
+
+@pytest.fixture
+def paper() -> Notebook:
+    return Notebook()
+
+
+@pytest.fixture
+def hands(paper: Notebook) -> Hands:
+    return Hands(paper, (800, 600), NoTime())
+
+
+def test_double_click_is_two_presses_at_one_pixel(paper: Notebook, hands: Hands) -> None:
+    """Both presses fall on the same pixel and every press is released."""
+    hands.perform(a.Click(10, 20, count=2))
+    assert paper.events == [
+        (10, 20, Button.NONE),
+        (10, 20, Button.LEFT),
+        (10, 20, Button.NONE),
+        (10, 20, Button.LEFT),
+        (10, 20, Button.NONE),
+    ]
+
+
+def test_drag_moves_with_the_button_held_and_releases(paper: Notebook, hands: Hands) -> None:
+    """Motion in between is dense, ends at the last point, and a click after it comes after."""
+    hands.perform(a.Drag(((10, 10), (700, 500))))
+    hands.perform(a.Click(50, 50))
+    held = [e for e in paper.events if e[2] == Button.LEFT][:-1]
+    assert held[0][:2] == (10, 10)
+    assert held[-1][:2] == (700, 500)
+    assert len(held) > 40
+    release = paper.events.index((700, 500, Button.NONE))
+    assert paper.events[release + 1] == (50, 50, Button.NONE)
+
+
+@pytest.mark.parametrize(
+    ("scroll", "notch", "count"),
+    [
+        (a.Scroll(5, 5, dy=5), Button.WHEEL_DOWN, 5),
+        (a.Scroll(5, 5, dy=-2), Button.WHEEL_UP, 2),
+        (a.Scroll(5, 5, dx=3), Button.WHEEL_RIGHT, 3),
+        (a.Scroll(5, 5, dx=-1), Button.WHEEL_LEFT, 1),
+    ],
+)
+def test_scroll_counts_notches(
+    paper: Notebook, hands: Hands, scroll: a.Scroll, notch: Button, count: int
+) -> None:
+    """One notch is one press and one release; positive is right and down."""
+    hands.perform(scroll)
+    assert [e[2] for e in paper.events].count(notch) == count
+    assert paper.events[-1][2] == Button.NONE
+
+
+def test_modifiers_are_released_in_reverse(paper: Notebook, hands: Hands) -> None:
+    """ctrl+shift+s goes down in order and up in reverse."""
+    hands.perform(a.Key("ctrl+shift+s"))
+    assert paper.events == [
+        ("ctrl", True),
+        ("shift", True),
+        ("s", True),
+        ("s", False),
+        ("shift", False),
+        ("ctrl", False),
+    ]
+
+
+def test_typing_lets_go_of_held_keys(paper: Notebook, hands: Hands) -> None:
+    """Text typed while ctrl is held is text, and ctrl stays up afterwards."""
+    hands.perform(a.KeyDown("ctrl"))
+    hands.perform(a.Type("abc"))
+    hands.perform(a.Type("d"))
+    assert paper.events == [("ctrl", True), ("ctrl", False), ("abc",), ("d",)]
+
+
+def test_a_held_modifier_is_not_pressed_twice(paper: Notebook, hands: Hands) -> None:
+    """A chord with a key that KeyDown holds leaves it down, as asked."""
+    hands.perform(a.KeyDown("shift"))
+    hands.perform(a.Key("shift+a"))
+    assert paper.events == [("shift", True), ("a", True), ("a", False)]
+
+
+def test_mouse_down_holds_through_moves(paper: Notebook, hands: Hands) -> None:
+    """MouseDown, Move, MouseUp is a drag by hand."""
+    for action in (a.Move(1, 1), a.MouseDown(), a.Move(9, 9), a.MouseUp()):
+        hands.perform(action)
+    assert paper.events == [
+        (1, 1, Button.NONE),
+        (1, 1, Button.LEFT),
+        (9, 9, Button.LEFT),
+        (9, 9, Button.NONE),
+    ]
+
+
+@pytest.mark.parametrize(
+    "action",
+    [a.Click(800, 0), a.Move(0, 600), a.Drag(((0, 0), (900, 0))), a.Scroll(-1, 0, dy=1)],
+)
+def test_off_the_screen_does_nothing(paper: Notebook, hands: Hands, action: a.Action) -> None:
+    """Impossible points are refused before any event."""
+    with pytest.raises(ActionError, match="off the screen"):
+        hands.perform(action)
+    assert paper.events == []
+
+
+def test_an_unknown_modifier_does_nothing(paper: Notebook, hands: Hands) -> None:
+    """A click with a bad modifier neither moves nor presses."""
+    with pytest.raises(UnknownKey):
+        hands.perform(a.Click(1, 1, modifiers=("hyperspace",)))
+    assert paper.events == []
+
+
+def test_a_fault_in_a_click_still_releases_the_modifier(paper: Notebook, hands: Hands) -> None:
+    """What went down comes up, whatever fails in between."""
+    paper.fail_on = (1, 1, Button.LEFT)
+    with pytest.raises(MachineLost):
+        hands.perform(a.Click(1, 1, modifiers=("ctrl",)))
+    assert paper.events[-1] == ("ctrl", False)
+
+
+def test_release_lets_go_of_everything(paper: Notebook, hands: Hands) -> None:
+    """After release nothing that was held is remembered."""
+    hands.perform(a.KeyDown("alt"))
+    hands.perform(a.MouseDown("right"))
+    hands.release()
+    hands.perform(a.Move(3, 3))
+    assert paper.events[-2:] == [("released",), (3, 3, Button.NONE)]
