@@ -1,0 +1,152 @@
+"""Where everything of a run lies: the one place that knows its file names.
+
+::
+
+    runs/<run>/<task>/<agent>/<attempt>/
+        episode.json     what was asked: spec, versions, hashes, seed
+        traj.jsonl       one line per step, frame 0 included
+        frames/NNNN.png  what the agent saw at each step
+        frames.sha256    sums of the frames, as `sha256sum --check` reads them
+        recording.mp4    one frame per step at its real time
+        runtime.log      what the host noticed
+        evidence/        what was collected from the frozen machine
+        result.json      the outcome
+
+Who writes what into these files is `recorder`'s business and the episode's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from cua_gym.record.lines import jsonable, space_errors
+
+__all__ = ["RunFolder", "attempts", "new_run", "write_json"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """The folder of one attempt; only names, nothing is opened."""
+
+    path: Path
+
+    @classmethod
+    def create(cls, runs: Path, run: str, task: str, agent: str) -> RunFolder:
+        """Make the next free attempt of ``agent`` at ``task`` in the run named ``run``.
+
+        Safe against other processes doing the same: no two get one folder.
+        """
+        parent = runs / slug(run) / slug(task) / slug(agent)
+        parent.mkdir(parents=True, exist_ok=True)
+        taken = (int(p.name) for p in parent.iterdir() if p.name.isdecimal())
+        number = max(taken, default=0) + 1
+        while True:
+            path = parent / f"{number:03d}"
+            try:
+                path.mkdir()
+            except FileExistsError:
+                number += 1
+                continue
+            folder = cls(path)
+            folder.frames.mkdir()
+            folder.evidence.mkdir()
+            return folder
+
+    @property
+    def episode(self) -> Path:
+        """What was asked for."""
+        return self.path / "episode.json"
+
+    @property
+    def traj(self) -> Path:
+        """One JSON line per step."""
+        return self.path / "traj.jsonl"
+
+    @property
+    def frames(self) -> Path:
+        """Folder of the screenshots."""
+        return self.path / "frames"
+
+    def frame(self, step: int) -> Path:
+        """Screenshot after ``step``; step 0 is what the agent saw first."""
+        return self.frames / f"{step:04d}.png"
+
+    @property
+    def sums(self) -> Path:
+        """SHA-256 of every screenshot."""
+        return self.path / "frames.sha256"
+
+    @property
+    def video(self) -> Path:
+        """The recording."""
+        return self.path / "recording.mp4"
+
+    @property
+    def log(self) -> Path:
+        """Timestamped lines of the host."""
+        return self.path / "runtime.log"
+
+    @property
+    def evidence(self) -> Path:
+        """Folder of what was collected for grading."""
+        return self.path / "evidence"
+
+    @property
+    def result(self) -> Path:
+        """The outcome."""
+        return self.path / "result.json"
+
+    def write_episode(self, episode: Mapping[str, Any]) -> None:
+        """Write ``episode.json``, whole or not at all."""
+        write_json(self.episode, episode)
+
+    def write_result(self, result: Mapping[str, Any]) -> None:
+        """Write ``result.json``, whole or not at all."""
+        write_json(self.result, result)
+
+
+def new_run(runs: Path, now: datetime) -> str:
+    """Make a new run folder in ``runs``, named by the moment; unique also within one second."""
+    name, number = f"{now:%Y%m%d-%H%M%S}", 1
+    runs.mkdir(parents=True, exist_ok=True)
+    while True:
+        run = name if number == 1 else f"{name}-{number}"
+        try:
+            (runs / run).mkdir()
+        except FileExistsError:
+            number += 1
+            continue
+        return run
+
+
+def attempts(root: Path) -> Iterator[RunFolder]:
+    """Every attempt at or below ``root`` (an attempt, a run, or a folder of runs), by name."""
+    if (root / "episode.json").exists():
+        yield RunFolder(root)
+        return
+    for found in sorted(root.rglob("episode.json")):
+        yield RunFolder(found.parent)
+
+
+def slug(name: str) -> str:
+    """``name`` as one harmless path component: ``my.mod:Agent`` -> ``my.mod-Agent``."""
+    return re.sub(r"[^\w.-]+", "-", name).strip(".-") or "unnamed"
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Put a whole JSON file: readers see the old one or the new one, never half of it.
+
+    Raises:
+        OutOfSpace: the disk is full; the old file stays.
+    """
+    text = json.dumps(value, default=jsonable, indent=2, allow_nan=False) + "\n"
+    part = path.with_name(f".{path.name}.part")
+    with space_errors(path, len(text)):
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)

@@ -1,0 +1,246 @@
+"""Writes down one episode while it happens, off the step's path.
+
+The caller's thread writes the step's line (so an acknowledged step survives `kill -9`) and copies
+the picture into a free slot: together well under a millisecond. One background thread turns
+slots into PNG and video. Slots are few and reused, so memory stays flat however long the episode,
+and a slow disk slows the episode instead of filling memory.
+
+What a step's ``info`` holds and what the outcome is are the episode's business.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, Self
+
+import numpy as np
+
+from cua_gym.machine.base import Frame, Rgb
+from cua_gym.record.layout import RunFolder
+from cua_gym.record.lines import LineWriter, space_errors
+from cua_gym.record.png import PngEncoder
+from cua_gym.record.video import Video
+
+__all__ = ["Recorder"]
+
+_SLOTS = 6  # 1280x800: 18 MB; one is kept to recognise an unchanged picture
+
+
+@dataclass(frozen=True, slots=True)
+class _Picture:
+    step: int
+    time_ms: int
+    pixels: Rgb
+    slot: Rgb
+
+
+class Recorder:
+    """Records one episode into one folder; a context manager that finishes it."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        size: tuple[int, int],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Prepare to record into ``folder`` pictures of ``size`` (width, height) in pixels.
+
+        Args:
+            folder: a new, empty attempt.
+            size: of the screen; a picture of another size is stored as it is, and cropped or
+                padded in the video.
+            clock: monotonic seconds; the same clock as `Frame.time`.
+            now: wall clock, in UTC.
+        """
+        self._folder = folder
+        self._size = size
+        self._clock, self._now = clock, now
+        self._began = clock()
+        self._lines = LineWriter(folder.traj)
+        self._free: SimpleQueue[Rgb] = SimpleQueue()
+        self._jobs: SimpleQueue[_Picture | None] = SimpleQueue()
+        self._fault: Exception | None = None
+        self._thread: threading.Thread | None = None
+        for _ in range(_SLOTS):
+            self._free.put(np.empty((size[1], size[0], 3), np.uint8))
+
+    def start(
+        self, episode: Mapping[str, Any], frame: Frame, info: Mapping[str, Any] | None = None
+    ) -> None:
+        """Write ``episode.json`` and step 0: what the agent sees before it acts.
+
+        Raises:
+            OutOfSpace: the disk is full.
+        """
+        self._folder.write_episode(episode)
+        self._began = self._clock()
+        self._thread = threading.Thread(target=self._work, name="cua-gym-recorder", daemon=True)
+        self._thread.start()
+        self._record(0, None, frame, info or {}, False, False, 0.0)
+
+    def step(
+        self,
+        index: int,
+        action: Mapping[str, Any],
+        frame: Frame,
+        info: Mapping[str, Any],
+        terminated: bool,
+        truncated: bool,
+        reward: float = 0.0,
+    ) -> None:
+        """Write step ``index`` (from 1): ``action`` and what it led to.
+
+        ``frame.rgb`` is copied; the caller may go on using it.
+
+        Raises:
+            OutOfSpace: the disk is full, seen by this step or by the pictures of earlier ones.
+        """
+        self._record(index, action, frame, info, terminated, truncated, reward)
+
+    def log(self, text: str) -> None:
+        """Append ``text`` to ``runtime.log`` with the time."""
+        line = f"{self._stamp()} {text}\n"
+        with space_errors(self._folder.log, len(line)), self._folder.log.open("a") as file:
+            file.write(line)
+
+    def finish(self) -> None:
+        """Wait until every picture is on disk and close the video; idempotent.
+
+        Raises:
+            OutOfSpace: the disk became full; what was written before stays readable.
+        """
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            self._jobs.put(None)
+            thread.join()
+        self._lines.close()
+        fault, self._fault = self._fault, None
+        if fault is not None:
+            raise fault
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.finish()
+
+    def _stamp(self) -> str:
+        return self._now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+    def _record(
+        self,
+        index: int,
+        action: Mapping[str, Any] | None,
+        frame: Frame,
+        info: Mapping[str, Any],
+        terminated: bool,
+        truncated: bool,
+        reward: float,
+    ) -> None:
+        if self._thread is None:
+            raise RuntimeError(
+                f"step {index} cannot be recorded: start first, and not after finish"
+            )
+        if self._fault is not None:
+            raise self._fault
+        moment = self._clock()
+        slot = self._free.get()
+        # A guest may change its resolution; such a picture has its own memory for a while.
+        pixels = slot if frame.rgb.shape == slot.shape else np.empty_like(frame.rgb)
+        np.copyto(pixels, frame.rgb)
+        line = {
+            "step": index,
+            "time": self._stamp(),
+            "elapsed_s": round(moment - self._began, 6),
+            "action": action,
+            "reward": reward,
+            "terminated": terminated,
+            "truncated": truncated,
+            "info": info,
+            "frame": {
+                "file": str(self._folder.frame(index).relative_to(self._folder.path)),
+                "serial": frame.serial,
+                "age_s": round(moment - frame.time, 6),
+                "cursor": list(frame.cursor),
+            },
+        }
+        try:
+            self._lines.append(line)
+        except BaseException:
+            self._free.put(slot)
+            raise
+        self._jobs.put(_Picture(index, round((moment - self._began) * 1000), pixels, slot))
+
+    def _work(self) -> None:
+        pictures = _Pictures(self._folder, self._size)
+        while (job := self._jobs.get()) is not None:
+            slot: Rgb | None = job.slot
+            if self._fault is None:
+                try:
+                    slot = pictures.add(job)
+                except Exception as fault:  # carried to the caller's thread, whatever it is
+                    self._fault = fault
+            if slot is not None:
+                self._free.put(slot)
+        try:
+            pictures.close()
+        except Exception as fault:
+            self._fault = self._fault or fault
+
+
+class _Pictures:
+    """The background thread's half: files of pictures, and the video."""
+
+    def __init__(self, folder: RunFolder, size: tuple[int, int]) -> None:
+        self._folder = folder
+        self._size = size
+        self._png = PngEncoder()
+        self._video: Video | None = None
+        self._previous: _Picture | None = None
+        self._bytes = b""
+
+    def add(self, picture: _Picture) -> Rgb | None:
+        """Store one picture; returns the slot that is free now, if any."""
+        folder, previous = self._folder, self._previous
+        path = folder.frame(picture.step)
+        same = previous is not None and np.array_equal(previous.pixels, picture.pixels)
+        if not same:
+            self._bytes = self._png.encode(picture.pixels)
+        with space_errors(path, len(self._bytes)):
+            if not (same and previous and _linked(folder.frame(previous.step), path)):
+                # Whole or absent: a kill leaves no half picture among the frames.
+                part = folder.path / ".frame.part"
+                part.write_bytes(self._bytes)
+                part.replace(path)
+            with folder.sums.open("a") as sums:
+                digest = hashlib.sha256(self._bytes).hexdigest()
+                sums.write(f"{digest}  {path.relative_to(folder.path)}\n")
+        with space_errors(folder.video, picture.pixels.nbytes // 1000):
+            self._video = self._video or Video(folder.video, self._size)
+            self._video.add(picture.pixels, picture.time_ms)
+        self._previous = picture
+        return previous.slot if previous else None
+
+    def close(self) -> None:
+        """Finish the video."""
+        if self._video is not None:
+            with space_errors(self._folder.video, 0):
+                self._video.close()
+
+
+def _linked(source: Path, target: Path) -> bool:
+    try:
+        os.link(source, target)
+    except OSError:  # no hard links here, or too many: write the bytes again
+        return False
+    return True

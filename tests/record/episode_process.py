@@ -1,0 +1,27 @@
+"""Records an endless episode into the attempt folder given; meant to be killed.
+
+Prints each step's index once it is acknowledged.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from cua_gym.record.layout import RunFolder
+from cua_gym.record.recorder import Recorder
+from tests.record.pictures import counted
+
+
+def main() -> None:
+    """Record until killed."""
+    recorder = Recorder(RunFolder(Path(sys.argv[1])), (64, 48))
+    recorder.start({"task": "endless"}, counted(0))
+    print(0, flush=True)
+    for step in range(1, 1_000_000):
+        recorder.step(step, {"type": "wait"}, counted(step), {}, False, False)
+        print(step, flush=True)
+
+
+if __name__ == "__main__":
+    main()
