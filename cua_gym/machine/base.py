@@ -78,12 +78,16 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """What a command left: exit status, output so far, and whether its time ran out."""
+    """What a command left: exit status, output so far, and whether its time ran out.
+
+    ``exit`` is 128 + n after signal n; ``dropped`` counts bytes of output past the kept bound.
+    """
 
     exit: int
     stdout: bytes
     stderr: bytes
     timed_out: bool = False
+    dropped: int = 0
 
     @property
     def text(self) -> str:
