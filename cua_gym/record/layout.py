@@ -126,12 +126,16 @@ def new_run(runs: Path, now: datetime) -> str:
 
 
 def attempts(root: Path) -> Iterator[RunFolder]:
-    """Every attempt at or below ``root`` (an attempt, a run, or a folder of runs), by name."""
-    if (root / "episode.json").exists():
-        yield RunFolder(root)
-        return
-    for found in sorted(root.rglob("episode.json")):
-        yield RunFolder(found.parent)
+    """Every attempt at or below ``root`` (an attempt, a run, or a folder of runs), by name.
+
+    An attempt whose machine never started has a result but no ``episode.json``.
+    """
+    found = {p.parent for name in ("episode.json", "result.json") for p in root.rglob(name)}
+    for path in sorted(found):
+        folder = RunFolder(path)
+        # The same names deeper down are somebody's evidence.
+        if not any(parent.name == folder.evidence.name for parent in (path, *path.parents)):
+            yield folder
 
 
 def slug(name: str) -> str:

@@ -45,9 +45,12 @@ def test_runs_of_one_second_differ(tmp_path: Path) -> None:
 
 
 def test_finding_attempts(tmp_path: Path) -> None:
-    """Attempts are found from above and from themselves, in order."""
+    """Attempts are found from above and from themselves, in order; evidence is not searched."""
     made = [RunFolder.create(tmp_path, "r", task, "a") for task in ("y", "x")]
     for folder in made:
         folder.write_episode({"task": "t"})
-    assert list(attempts(tmp_path)) == [made[1], made[0]]
+        (folder.evidence / "result.json").write_text("{}")
+    unstarted = RunFolder.create(tmp_path, "r", "z", "a")
+    unstarted.write_result({"kind": "unscored"})
+    assert list(attempts(tmp_path)) == [made[1], made[0], unstarted]
     assert list(attempts(made[0].path)) == [made[0]]

@@ -1,0 +1,54 @@
+"""What an agent is to a run: told the task once, then asked for one action after another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from cua_gym.actions import Action
+from cua_gym.spaces import ActionSpace
+
+__all__ = ["Agent", "TaskInfo"]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskInfo:
+    """What an agent is told before its first action.
+
+    Attributes:
+        name: of the task.
+        instruction: what to do, as a person would be told.
+        action_space: which actions exist here; its ``screen`` is (width, height) in pixels.
+        max_steps, max_seconds: the limits.
+        seed: chooses the task's variation and seeds the agent's own generator.
+        folder: the task's folder. Only an oracle may look into it.
+    """
+
+    name: str
+    instruction: str
+    action_space: ActionSpace
+    max_steps: int
+    max_seconds: float
+    seed: int
+    folder: Path
+
+
+class Agent(Protocol):
+    """One attempt's agent; a run makes a new one for each attempt.
+
+    An exception from either method ends the attempt as ``unscored``, with reason ``agent``.
+    """
+
+    def start(self, task: TaskInfo) -> None:
+        """Learn what to do."""
+
+    def act(self, observation: Mapping[str, Any], info: Mapping[str, Any]) -> Action:
+        """Choose the next action.
+
+        Args:
+            observation: ``screenshot``, ``(height, width, 3)`` uint8 RGB, and ``cursor``,
+                ``(x, y)`` pixels; both are the agent's to keep.
+            info: as `DesktopEnv` describes it: steps and seconds left, ``action_error``, ...
+        """

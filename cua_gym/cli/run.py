@@ -1,0 +1,166 @@
+"""`cua-gym run`: let agents attempt tasks, and grade what they did."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import redirect_stdout
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cua_gym.cli.progress import Progress, printable
+
+if TYPE_CHECKING:
+    from cua_gym.run.local import AgentChoice, Plan
+    from cua_gym.run.row import Row
+
+__all__ = ["exit_code", "run", "show_row"]
+
+INTERRUPTED = 130
+
+
+@click.command()
+@click.argument("tasks", nargs=-1, required=True, metavar="TASK...")
+@click.option(
+    "--agent",
+    "agents",
+    multiple=True,
+    default=("oracle",),
+    show_default=True,
+    metavar="AGENT",
+    help="oracle, null, give-up, random or module:Class; may be repeated.",
+)
+@click.option(
+    "--seed",
+    "seeds",
+    type=click.IntRange(min=0),
+    multiple=True,
+    default=(0,),
+    show_default=True,
+    help="Chooses the task's variation; may be repeated.",
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Attempts of each task, agent and seed.",
+)
+@click.option(
+    "--runs",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("runs"),
+    show_default=True,
+    help="Folder of the recorded runs.",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.pass_context
+def run(
+    ctx: click.Context,
+    tasks: tuple[str, ...],
+    agents: tuple[str, ...],
+    seeds: tuple[int, ...],
+    repeat: int,
+    runs: Path,
+    as_json: bool,
+) -> None:
+    """Let agents attempt tasks, and grade what they did.
+
+    TASK is the name of a bundled task or a task's folder.
+
+    Exit codes: 0 all scored and passed, 1 something scored lower, 2 a usage or task error,
+    3 something unscored.
+    """
+    from cua_gym.record.layout import new_run
+    from cua_gym.run.local import Plan
+    from cua_gym.task import find_task
+
+    found = [find_task(name) for name in tasks]
+    choices = _agents(agents)
+    progress = Progress()
+    plan = Plan(
+        tasks=found,
+        agents=choices,
+        runs=runs,
+        run=new_run(runs, datetime.now(UTC)),
+        seeds=seeds,
+        repeats=repeat,
+        phase=progress.phase,
+        step=progress.step,
+    )
+    rows: list[Row] = []
+    code = _make(plan, rows, as_json)
+    if as_json:
+        click.echo(json.dumps({"outcomes": [row.to_dict() for row in rows]}))
+    else:
+        _summary(rows, len(plan))
+        only = rows[0].folder if len(rows) == 1 else None
+        click.echo(f"run: {(only or runs / plan.run).resolve()}")
+    ctx.exit(code)
+
+
+def _make(plan: Plan, rows: list[Row], as_json: bool) -> int:
+    """Fill ``rows`` as attempts end; the exit code."""
+    from cua_gym.errors import OutOfSpace
+    from cua_gym.run.local import run_local
+
+    out = sys.stdout
+    try:
+        # An agent that prints must not end up in the answer.
+        with redirect_stdout(sys.stderr):
+            for row in run_local(plan):
+                rows.append(row)
+                if not as_json:
+                    click.echo(show_row(row), file=out)
+    except OutOfSpace as error:
+        left = len(plan) - len(rows)
+        click.echo(f"stopped, {left} attempts not made: {error}", err=True)
+        return 3
+    except KeyboardInterrupt:
+        click.echo(f"interrupted, {len(plan) - len(rows)} attempts not finished", err=True)
+        return INTERRUPTED
+    return exit_code(rows)
+
+
+def _agents(names: Sequence[str]) -> list[AgentChoice]:
+    from cua_gym.agent.load import load_agent
+    from cua_gym.run.local import AgentChoice
+
+    if "" not in sys.path:
+        sys.path.insert(0, "")  # module:Class may lie in the folder one stands in
+    try:
+        return [AgentChoice(name, load_agent(name)) for name in names]
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="'--agent'") from error
+
+
+def exit_code(rows: Sequence[Row]) -> int:
+    """0 all scored and passed, 1 something scored lower, 3 something unscored."""
+    if any(row.outcome.kind == "unscored" for row in rows):
+        return 3
+    return 0 if all(row.outcome.success for row in rows) else 1
+
+
+def show_row(row: Row) -> str:
+    """A row as one line, and one more for each checkpoint that did not pass."""
+    lines = [f"{row.task}  {row.agent}  seed {row.seed}  {row.outcome}"]
+    lines += [
+        f"    {point.id}: {point.message}"
+        for point in row.outcome.checkpoints
+        if point.passed != (point.weight > 0)
+    ]
+    return printable("\n".join(lines))
+
+
+def _summary(rows: Sequence[Row], planned: int) -> None:
+    """How many, and the mean over what was scored; unscored ones are told, never counted."""
+    if planned < 2:
+        return
+    scores = [row.outcome.score for row in rows if row.outcome.score is not None]
+    mean = f", mean score {sum(scores) / len(scores):.3f}" if scores else ""
+    unscored = len(rows) - len(scores)
+    click.echo(f"{len(scores)} scored{mean}; {unscored} unscored; {planned - len(rows)} not made")

@@ -1,0 +1,41 @@
+"""One attempt in a table of results."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cua_gym.grading.outcome import Outcome
+
+__all__ = ["Row"]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Who tried what, and what it came to.
+
+    Attributes:
+        folder: the attempt's folder; None when it failed before it had one.
+    """
+
+    task: str
+    agent: str
+    seed: int
+    outcome: Outcome
+    folder: Path | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form: ``outcome`` is ``scored`` or ``unscored``; ``score`` null if unscored."""
+        return {
+            "task": self.task,
+            "agent": self.agent,
+            "seed": self.seed,
+            "outcome": self.outcome.kind,
+            "score": self.outcome.score,
+            "success": self.outcome.success,
+            "reason": self.outcome.reason,
+            "phase": self.outcome.phase,
+            "cause": self.outcome.cause,
+            "folder": None if self.folder is None else str(self.folder.resolve()),
+        }
