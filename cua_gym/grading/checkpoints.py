@@ -1,0 +1,174 @@
+"""Checkpoints: questions about the evidence, their weights, and what they come to."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cua_gym import template
+from cua_gym.errors import GradingError
+from cua_gym.grading.check import Verdict
+from cua_gym.grading.items import Evidence
+from cua_gym.grading.library import CheckLibrary
+from cua_gym.grading.outcome import CheckpointResult
+
+__all__ = ["Checkpoint", "Rubric", "score", "success"]
+
+SHOWN = 2000
+"""Longest seen or wanted text that a result keeps, in characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """One question about the evidence.
+
+    Attributes:
+        weight: share of the score; the positive ones of a task sum to 1, a negative one is
+            subtracted when its check holds.
+        check: ``module.function`` of the suite's evaluators, or ``checks.function`` of the
+            task's own ``hidden/checks.py``.
+        evidence: the names it looks at.
+        listed: whether the task wrote them as a list; the check is then given an `Evidence`.
+        args: keyword arguments, with placeholders.
+    """
+
+    id: str
+    weight: float
+    required: bool
+    check: str
+    evidence: tuple[str, ...]
+    listed: bool = False
+    args: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Rubric:
+    """Everything a grader needs beside the evidence; it never enters the guest.
+
+    Attributes:
+        feasible: False when giving up can be right.
+        hidden: the task's hidden folder.
+        evaluators: the suite's evaluators folder.
+        values: what placeholders stand for: ``params.x`` and ``answer.x``, plain JSON values.
+        inputs: the files that the setup gave, by name; placeholder ``input.NAME``.
+    """
+
+    feasible: bool
+    checkpoints: tuple[Checkpoint, ...]
+    hidden: Path
+    evaluators: Path
+    values: Mapping[str, Any]
+    inputs: Mapping[str, bytes]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form that crosses to the grader's process."""
+        return {
+            "feasible": self.feasible,
+            "checkpoints": [
+                {
+                    "id": c.id,
+                    "weight": c.weight,
+                    "required": c.required,
+                    "check": c.check,
+                    "evidence": list(c.evidence),
+                    "listed": c.listed,
+                    "args": dict(c.args),
+                }
+                for c in self.checkpoints
+            ],
+            "hidden": str(self.hidden),
+            "evaluators": str(self.evaluators),
+            "values": dict(self.values),
+            "inputs": {k: base64.b64encode(v).decode() for k, v in self.inputs.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Rubric:
+        """The inverse of `to_dict`."""
+        return cls(
+            feasible=data["feasible"],
+            checkpoints=tuple(
+                Checkpoint(**{**c, "evidence": tuple(c["evidence"])}) for c in data["checkpoints"]
+            ),
+            hidden=Path(data["hidden"]),
+            evaluators=Path(data["evaluators"]),
+            values=data["values"],
+            inputs={k: base64.b64decode(v) for k, v in data["inputs"].items()},
+        )
+
+    def judge(self, evidence: Evidence) -> list[CheckpointResult]:
+        """Every checkpoint's verdict.
+
+        Raises:
+            GradingError: a check is missing or raised; no verdict of it means anything then.
+        """
+        library = CheckLibrary(self.evaluators, self.hidden)
+        return [self._judge_one(c, library, evidence) for c in self.checkpoints]
+
+    def _judge_one(
+        self, point: Checkpoint, library: CheckLibrary, evidence: Evidence
+    ) -> CheckpointResult:
+        function = library.find(point.check)
+        subject = evidence.only(point.evidence) if point.listed else evidence[point.evidence[0]]
+        try:
+            found = function(subject, **template.fill(dict(point.args), self._values()))
+        except GradingError as error:
+            raise GradingError(f"checkpoint {point.id}: {error}") from error
+        except Exception as error:
+            # The one broad catch: a check is other people's code, and whatever it raises must
+            # become "unscored", never a zero.
+            raise GradingError(
+                f"checkpoint {point.id}: {point.check} raised {type(error).__name__}: {error}"
+            ) from error
+        return _result(point, found)
+
+    def _values(self) -> dict[str, Any]:
+        files = {f"input.{name}": data for name, data in self.inputs.items()}
+        for path in sorted(self.hidden.rglob("*")):
+            if path.is_file():
+                name = path.relative_to(self.hidden).as_posix()
+                files[f"hidden.{name}"] = path.read_bytes()
+        return {**self.values, **files}
+
+
+def score(results: Sequence[CheckpointResult]) -> float:
+    """Sum of ``weight * value``, from 0 to 1."""
+    total = math.fsum(r.weight * r.value for r in results)
+    # Weights such as 0.1 have no exact binary form; nine digits hide that and nothing else.
+    return round(min(1.0, max(0.0, total)), 9)
+
+
+def success(results: Sequence[CheckpointResult]) -> bool:
+    """Every required checkpoint passed and no negative one fired."""
+    return all(r.passed for r in results if r.required) and not any(
+        r.value > 0 for r in results if r.weight < 0
+    )
+
+
+def _result(point: Checkpoint, found: Verdict) -> CheckpointResult:
+    return CheckpointResult(
+        id=point.id,
+        weight=point.weight,
+        passed=found.passed,
+        value=found.value,
+        required=point.required,
+        evidence=point.evidence,
+        message=found.message[:SHOWN],
+        seen=_shown(found.seen),
+        wanted=_shown(found.wanted),
+    )
+
+
+def _shown(value: Any) -> Any:
+    """A plain JSON value, long text cut."""
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    text = value if isinstance(value, str) else repr(value)
+    text = text.encode("utf-8", "backslashreplace").decode()
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({len(text)} characters)"
