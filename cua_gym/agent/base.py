@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from cua_gym.actions import Action
 from cua_gym.spaces import ActionSpace
 
-__all__ = ["Agent", "TaskInfo"]
+if TYPE_CHECKING:
+    from cua_gym.episode import Episode
+
+__all__ = ["Agent", "TaskInfo", "WhiteBox"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,6 @@ class TaskInfo:
         action_space: which actions exist here; its ``screen`` is (width, height) in pixels.
         max_steps, max_seconds: the limits.
         seed: chooses the task's variation and seeds the agent's own generator.
-        folder: the task's folder. Only an oracle may look into it.
     """
 
     name: str
@@ -32,7 +33,6 @@ class TaskInfo:
     max_steps: int
     max_seconds: float
     seed: int
-    folder: Path
 
 
 class Agent(Protocol):
@@ -52,3 +52,11 @@ class Agent(Protocol):
                 ``(x, y)`` pixels; both are the agent's to keep.
             info: as `DesktopEnv` describes it: steps and seconds left, ``action_error``, ...
         """
+
+
+@runtime_checkable
+class WhiteBox(Protocol):
+    """An agent that may look behind the screen: an oracle, never a contestant."""
+
+    def attach(self, episode: Episode) -> None:
+        """Get the running episode, with its variation and machine; called before `start`."""

@@ -26,12 +26,16 @@ _COMMANDS = {
 }
 
 
-class _Failure(click.ClickException):
-    """An error of ours as a message and an exit code."""
+class _AuthorsFault(click.ClickException):
+    """A task or image error: what was asked for cannot be done."""
 
-    def __init__(self, error: CuaGymError) -> None:
-        super().__init__(str(error))
-        self.exit_code = 2 if isinstance(error, TaskError | ImageError) else 3
+    exit_code = 2
+
+
+class _OurFault(click.ClickException):
+    """A machine or grading error."""
+
+    exit_code = 3
 
 
 class _Commands(click.Group):
@@ -63,7 +67,8 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except CuaGymError as error:
-            raise _Failure(error) from error
+            authors = isinstance(error, TaskError | ImageError)
+            raise (_AuthorsFault if authors else _OurFault)(str(error)) from error
         except KeyboardInterrupt:
             # click would exit with 1, which means something else here.
             click.echo("interrupted", err=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cua_gym.agent.base import Agent, TaskInfo
+from cua_gym.agent.base import Agent, TaskInfo, WhiteBox
 from cua_gym.env import DesktopEnv
 from cua_gym.episode import Episode
 from cua_gym.errors import CuaGymError, OutOfSpace, TaskError
@@ -119,8 +119,9 @@ def _play(
         max_steps=episode.max_steps,
         max_seconds=episode.max_seconds,
         seed=seed,
-        folder=env.task.folder,
     )
+    if isinstance(agent, WhiteBox):
+        _asked(agent.attach, episode)
     _asked(agent.start, task)
     over = False
     while not over:

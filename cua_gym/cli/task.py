@@ -1,0 +1,109 @@
+"""`cua-gym task`: list, show and begin tasks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from cua_gym.task import Suite, Task
+
+__all__ = ["task"]
+
+_SUITE = click.option(
+    "--suite",
+    "folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder with tasks/ and evaluators/; by default the bundled one.",
+)
+
+
+@click.group()
+def task() -> None:
+    """List, show and begin tasks."""
+
+
+@task.command(name="list")
+@_SUITE
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def list_(folder: Path | None, as_json: bool) -> None:
+    """List the tasks of a suite."""
+    tasks = _suite(folder).tasks()
+    if as_json:
+        click.echo(json.dumps({"tasks": [_brief(t) for t in tasks]}))
+        return
+    width = max((len(t.name) for t in tasks), default=0)
+    for one in tasks:
+        click.echo(f"{one.name:<{width}}  {one.area:<12} {one.tool_policy:<6} {one.title}")
+
+
+@task.command()
+@click.argument("name", metavar="TASK")
+@_SUITE
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+def show(name: str, folder: Path | None, seed: int, as_json: bool) -> None:
+    """Show what the agent is told, and how it is graded, for one seed.
+
+    TASK is a task's name or its folder.
+    """
+    from cua_gym.task import find_task
+
+    one = find_task(name, _suite(folder))
+    variation = one.variation(seed)
+    told = {
+        **_brief(one),
+        "title": one.title,
+        "level": one.level,
+        "measures": one.measures,
+        "limits": {"steps": one.limits.steps, "seconds": one.limits.seconds},
+        "seed": seed,
+        "params": dict(variation.params),
+        "instruction": variation.instruction,
+        "checkpoints": [{"id": c.id, "weight": c.weight} for c in one.checkpoints],
+        "folder": str(one.folder),
+    }
+    if as_json:
+        click.echo(json.dumps(told))
+        return
+    click.echo(f"{one.name}: {one.title}\n\n{variation.instruction}\n")
+    for key in ("area", "tool_policy", "backend", "level", "measures", "limits", "params"):
+        click.echo(f"{key:<12} {told[key]}")
+    for point in one.checkpoints:
+        click.echo(f"{'checkpoint':<12} {point.weight:+.2f} {point.id}")
+    click.echo(f"{'folder':<12} {one.folder}")
+
+
+@task.command()
+@click.argument("name")
+@click.option(
+    "--into",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("tasks"),
+    show_default=True,
+    help="Folder that gets the new task's folder.",
+)
+def new(name: str, into: Path) -> None:
+    """Begin a task: a small whole one that validates and whose oracle solves it."""
+    from cua_gym.task import new_task
+
+    path = new_task(into, name)
+    click.echo(f"wrote {path}; edit it, then: cua-gym run ./{path} --agent oracle")
+
+
+def _suite(folder: Path | None) -> Suite:
+    from cua_gym.task import Suite, bundled_suite
+
+    return bundled_suite() if folder is None else Suite(folder)
+
+
+def _brief(one: Task) -> dict[str, Any]:
+    return {
+        "name": one.name,
+        "area": one.area,
+        "tool_policy": one.tool_policy,
+        "backend": one.backend,
+    }
