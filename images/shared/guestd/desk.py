@@ -178,10 +178,10 @@ class Desk:
         """`xkb.keymap` of this display."""
         return xkb.keymap(self._connect())
 
-    def keys(self, down: int | None = None, timeout_s: float = 5.0) -> dict[str, Any]:
+    def keys(self, down: int | None = None, wait_s: float = 5.0) -> dict[str, Any]:
         """Wait until X has seen keycode ``down`` go down, or, without one, every key up."""
         display = self._connect()
-        end = time.monotonic() + float(timeout_s)
+        end = time.monotonic() + float(wait_s)
         while True:
             held = _held(display)
             met = not held if down is None else down in held
@@ -225,7 +225,7 @@ class Desk:
         display.sync()
         return {}
 
-    def paste(self, text: str, timeout_s: float = 4.0) -> dict[str, Any]:
+    def paste(self, text: str, wait_s: float = 4.0) -> dict[str, Any]:
         """Put ``text`` where the keyboard's focus is; says whether its owner fetched all of it."""
         if not isinstance(text, str) or not text:
             raise ValueError("text is a string of at least one character")
@@ -247,7 +247,7 @@ class Desk:
             for name in names:
                 selections.own(name, text)
             self._shift_insert()
-            self._wait_fetched(fetch, float(timeout_s))
+            self._wait_fetched(fetch, float(wait_s))
         finally:
             selections.expect(None, None)
             for name, old in before.items():
@@ -257,9 +257,9 @@ class Desk:
             return {"fetched": False, "detail": "the focused window did not ask for the text"}
         return {"fetched": True}
 
-    def _wait_fetched(self, fetch: Any, timeout_s: float) -> None:
+    def _wait_fetched(self, fetch: Any, wait_s: float) -> None:
         start = time.monotonic()
-        end = start + timeout_s
+        end = start + wait_s
         while time.monotonic() < end and not self._overdue():
             if fetch.complete:
                 low, high = QUIET_S

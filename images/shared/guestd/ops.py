@@ -23,7 +23,7 @@ RNDADDENTROPY = 0x40085203
 RNDRESEEDCRNG = 0x5207
 FREEZE_S = 5.0
 # Longest wait for X in one job; a host that wants less says so and goes away by itself.
-JOB_S = 15.0
+JOB_S = 30.0
 BUSY = 0.35
 
 
