@@ -1,0 +1,1 @@
+"""The parts of the contract suite; `cua_gym.testing` offers them."""

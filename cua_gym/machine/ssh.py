@@ -1,0 +1,291 @@
+"""A guest's Shell over SSH: commands as the desktop account, root or another, and its files.
+
+Responsible for whose account a command runs as, for whole folders streamed as tar, and for tying
+`ssh_connection`, `commands`, `sftp` and `archive` together. Leaves the road to the guest to
+``connect`` and the desktop's environment to ``/usr/lib/cua-gym/as-user`` in the guest::
+
+    as-user [--cwd DIR] [--env NAME=VALUE]... -- PROGRAM [ARGUMENT]...
+
+Background jobs: see `cua_gym.machine.commands`. There is never a terminal, so a program that
+asks for a password (``sudo`` without NOPASSWD) fails at once.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shlex
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import paramiko
+
+from cua_gym.errors import ActionError, MachineError, MachineLost, MachineTimeout, OutOfSpace
+from cua_gym.machine.archive import TAR_CREATE, pack, unpack
+from cua_gym.machine.base import Completed, FileStat
+from cua_gym.machine.commands import (
+    LINE_LIMIT,
+    TOKEN_NAME,
+    Command,
+    Wire,
+    argv_of,
+    collect,
+    env_words,
+    kill_argv,
+    new_token,
+    script_of,
+)
+from cua_gym.machine.sftp import SftpFiles, guest_path
+from cua_gym.machine.ssh_connection import SshConnection
+
+__all__ = ["AS_USER", "SshShell"]
+
+AS_USER = "/usr/lib/cua-gym/as-user"
+
+_READ = 64 << 10
+
+
+class SshShell:
+    """The `Shell` of a machine with an SSH server.
+
+    Args:
+        connect: returns a connected socket to that server; OSError means "not yet".
+        user: the login account, ``root`` where files and commands of other accounts are wanted.
+        key: its private key file.
+        host_keys: the server's public keys (``"ssh-ed25519 AAAA..."``), any one accepted.
+        desktop_user: the account that ``user=None`` stands for, entered through `AS_USER`; None
+            or the login account itself: commands run as they come.
+        boot_deadline_s: how long connecting may retry while the guest boots.
+        stall_s: how long a transfer may stand still.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], socket.socket],
+        *,
+        user: str,
+        key: Path,
+        host_keys: Sequence[str],
+        desktop_user: str | None,
+        boot_deadline_s: float = 180.0,
+        stall_s: float = 30.0,
+    ) -> None:
+        self._login = user
+        self._desktop = desktop_user or user
+        self._connection = SshConnection(
+            connect,
+            user=user,
+            key=key,
+            host_keys=host_keys,
+            boot_deadline_s=boot_deadline_s,
+            stall_s=stall_s,
+        )
+        self._files = SftpFiles(self._connection)
+
+    def warm(self) -> None:
+        """Start connecting in the background."""
+        self._connection.warm()
+
+    def disconnect(self) -> None:
+        """End the connection (before a snapshot, say); the next call makes a new one.
+
+        Commands under way fail with `MachineLost`; their processes live on.
+        """
+        self._connection.disconnect()
+
+    def close(self) -> None:
+        """End it for good. Idempotent."""
+        self._connection.close()
+
+    def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        timeout_s: float = 60.0,
+        user: str | None = None,
+        stdin: bytes = b"",
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> Completed:
+        """See `cua_gym.machine.base.Shell.run`; ``timeout_s`` does not count connecting."""
+        argv = argv_of(command)
+        token = new_token()
+        prepared = self._command(token, argv, user, cwd, env or {})
+        if len(prepared.line) <= LINE_LIMIT:
+            return self._collect(prepared, stdin, timeout_s)
+        script = f"/tmp/.cua-gym-{token}"
+        prepared = self._command(token, ["bash", script], user, cwd, env or {})
+        if len(prepared.line) > LINE_LIMIT:
+            raise ActionError(
+                f"working folder and environment make {len(prepared.line)} bytes; "
+                f"at most {LINE_LIMIT} fit a command line"
+            )
+        self.write(script, script_of(command), user=user, mode=0o600)
+        try:
+            return self._collect(prepared, stdin, timeout_s)
+        finally:
+            self.remove(script)
+
+    def _command(
+        self,
+        token: str,
+        argv: Sequence[str],
+        user: str | None,
+        cwd: str | None,
+        env: Mapping[str, str],
+    ) -> Command:
+        account = user or self._desktop
+        if account == self._login:
+            return Command(token, argv, cwd, env)
+        inner = {**env, TOKEN_NAME: token}
+        if account == self._desktop:
+            words = [AS_USER, *(("--cwd", cwd) if cwd else ())]
+            for entry in env_words(None, inner)[1:]:
+                words += ["--env", entry]
+            return Command(token, [*words, "--", *argv], guard=("test", "-x", AS_USER))
+        program = shlex.join(["exec", *env_words(cwd, inner), "setsid", "-w", "--", *argv])
+        words = ["runuser", "-l", account, "-s", "/bin/sh", "-c", program]
+        return Command(token, words, guard=("id", "-u", "--", account))
+
+    def _collect(self, command: Command, stdin: bytes, timeout_s: float) -> Completed:
+        channel = self._exec(command.line)
+        channel.settimeout(None)
+
+        def feed(data: bytes) -> None:
+            channel.sendall(data)
+            channel.shutdown_write()
+
+        wire = Wire(
+            stdout=lambda: bytes(channel.recv(_READ)),
+            stderr=lambda: bytes(channel.recv_stderr(_READ)),
+            stdin=feed,
+            status=lambda: self._status(channel),
+            kill=lambda: self._kill(command.token),
+        )
+        try:
+            return collect(command, wire, stdin=stdin, timeout_s=timeout_s)
+        finally:
+            channel.close()
+
+    def _kill(self, token: str) -> None:
+        channel = self._exec(shlex.join(kill_argv(token)).encode())
+        try:
+            self._status(channel)
+        finally:
+            channel.close()
+
+    def _exec(self, line: bytes) -> paramiko.Channel:
+        return self._connection.channel(lambda channel: channel.exec_command(line))
+
+    def _status(self, channel: paramiko.Channel) -> int:
+        """Exit status of a channel whose command has ended, or should have."""
+        if not channel.status_event.wait(self._connection.stall_s):
+            raise MachineTimeout(f"the guest told no exit status in {self._connection.stall_s:g} s")
+        if channel.exit_status >= 0:
+            return int(channel.exit_status)
+        if not channel.eof_received:
+            raise MachineLost("the SSH connection broke while a command ran")
+        return 137  # the wrapper itself was killed; the server's signal name is not kept
+
+    def read(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes:
+        """See `cua_gym.machine.base.Shell.read`; anything but a regular file is refused."""
+        return self._files.read(path, offset=offset, limit=limit)
+
+    def write(self, path: str, data: bytes, *, user: str | None = None, mode: int = 0o644) -> None:
+        """See `cua_gym.machine.base.Shell.write`; a link at ``path`` is replaced, not followed."""
+        self._files.write(path, data, owner=self._owner(user), mode=mode)
+
+    def stat(self, path: str) -> FileStat:
+        """See `cua_gym.machine.base.Shell.stat`."""
+        return self._files.stat(path)
+
+    def list(self, path: str) -> list[FileStat]:
+        """See `cua_gym.machine.base.Shell.list`."""
+        return self._files.list(path)
+
+    def remove(self, path: str) -> None:
+        """See `cua_gym.machine.base.Shell.remove`; links are removed, not followed."""
+        path = guest_path(path)
+        done = self.run(["rm", "-rf", "--", path], user=self._login, cwd="/")
+        if done.exit:
+            raise PermissionError(errno.EPERM, done.stderr.decode("utf-8", "replace").strip(), path)
+
+    def put_dir(self, source: Path, path: str, *, user: str | None = None) -> None:
+        """See `cua_gym.machine.base.Shell.put_dir`."""
+        if not source.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(source))
+        owner = self._owner(user)
+        self._files.make_folders(path, owner=owner)
+        channel = self._tar(
+            ["tar", "--extract", "--file=-", "--numeric-owner", "--preserve-permissions"], path
+        )
+        try:
+            with self._connection.typed(f"sending folder {path!r}"):
+                try:
+                    pack(source, _ChannelWriter(channel), owner=owner)
+                    channel.shutdown_write()
+                except OSError as error:
+                    if isinstance(error, TimeoutError) or not channel.closed:
+                        raise
+                    # tar ended early; its own words say why
+                complaint = _read_all(channel.recv_stderr)
+            if status := self._status(channel):
+                text = complaint.decode("utf-8", "replace").strip()
+                if "No space left" in text:
+                    raise OutOfSpace(
+                        f"the guest's file system at {path!r} is full, "
+                        f"{self._files.free_bytes(path)} bytes free: {text[:500]}"
+                    )
+                raise MachineError(f"tar in the guest failed ({status}) at {path!r}: {text[:500]}")
+        finally:
+            channel.close()
+
+    def get_dir(self, path: str, target: Path, *, limit_bytes: int) -> None:
+        """See `cua_gym.machine.base.Shell.get_dir` and `cua_gym.machine.archive.unpack`."""
+        kind = self._files.stat(path).kind
+        if kind != "dir":
+            raise NotADirectoryError(errno.ENOTDIR, f"it is a {kind}, not a folder", path)
+        channel = self._tar(TAR_CREATE, path, ".")
+        try:
+            with self._connection.typed(f"fetching folder {path!r}"):
+                unpack(_ChannelReader(channel), target, limit_bytes=limit_bytes)
+                complaint = _read_all(channel.recv_stderr)
+            status = self._status(channel)
+            if status > 1:  # 1: a file changed while it was read
+                text = complaint.decode("utf-8", "replace").strip()
+                raise MachineError(f"tar in the guest failed ({status}) at {path!r}: {text[:500]}")
+        finally:
+            channel.close()
+
+    def _tar(self, words: Sequence[str], path: str, *rest: str) -> paramiko.Channel:
+        line = shlex.join(["exec", *words, f"--directory={guest_path(path)}", *rest])
+        return self._exec(line.encode("utf-8", "surrogateescape"))
+
+    def _owner(self, user: str | None) -> tuple[int, int] | None:
+        """Numbers of the owner; None where the login account's own files are right already."""
+        account = user or self._desktop
+        return None if account == self._login else self._files.account(account)
+
+
+class _ChannelWriter:
+    def __init__(self, channel: paramiko.Channel) -> None:
+        self._channel = channel
+
+    def write(self, data: bytes) -> None:
+        self._channel.sendall(data)
+
+
+class _ChannelReader:
+    def __init__(self, channel: paramiko.Channel) -> None:
+        self._channel = channel
+
+    def read(self, size: int) -> bytes:
+        return bytes(self._channel.recv(size))
+
+
+def _read_all(read: Callable[[int], bytes]) -> bytes:
+    parts = bytearray()
+    while part := read(_READ):
+        parts += part
+    return bytes(parts)

@@ -1,0 +1,278 @@
+"""One pinned SSH connection into a guest: lazy, retried while it boots, replaced when it died.
+
+Responsible for connecting, host keys, channels and the one place where paramiko's many kinds of
+failure become `MachineError`s. Leaves commands to `ssh` and files to `sftp`.
+
+Nothing outside its arguments is read or written: no ``~/.ssh``, no agent, no known-hosts file. A
+host key is right if it is in the given list, whatever the address was.
+
+Source: paramiko 5 (``Transport``), RFC 4252 to 4254.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import paramiko
+
+from cua_gym.errors import MachineError, MachineLost, MachineTimeout
+
+__all__ = ["SshConnection"]
+
+_BANNER_S = 15.0  # one attempt; a busy emulated guest needs seconds for its key exchange
+_KEEPALIVE_S = 15
+_RETRY_S = 0.2
+
+
+class SshConnection:
+    """A connection that is made when first needed and made again when it has died.
+
+    Args:
+        connect: returns a connected socket to the guest's SSH server; OSError means "not yet".
+        user: the login account.
+        key: private key file of that account.
+        host_keys: the guest's public host keys, ``"ssh-ed25519 AAAA..."``; any one of them is
+            accepted and nothing else.
+        boot_deadline_s: how long one connect may retry.
+        stall_s: how long the server may keep silent when an answer is due.
+    """
+
+    def __init__(
+        self,
+        connect: Callable[[], socket.socket],
+        *,
+        user: str,
+        key: Path,
+        host_keys: Sequence[str],
+        boot_deadline_s: float,
+        stall_s: float,
+    ) -> None:
+        self.user = user
+        self.stall_s = stall_s
+        self._connect = connect
+        self._key = key
+        self._pinned = frozenset(_parse_host_key(line) for line in host_keys)
+        self._boot_deadline_s = boot_deadline_s
+        self._lock = threading.Lock()  # held while connecting
+        self._transport: paramiko.Transport | None = None
+        self._attempt: paramiko.Transport | None = None
+        self._cancel = threading.Event()
+        self._closed = False
+        self._warming: threading.Thread | None = None
+
+    def warm(self) -> None:
+        """Start connecting in the background; a failure shows when the connection is used."""
+
+        def work() -> None:
+            try:
+                self.transport()
+            except MachineError:
+                pass  # whoever needs the connection tries again and gets the error
+
+        self._warming = threading.Thread(target=work, name="ssh-warm", daemon=True)
+        self._warming.start()
+
+    def transport(self) -> paramiko.Transport:
+        """The live, authenticated connection.
+
+        Raises:
+            MachineLost: closed, or the machine's channel is gone.
+            MachineTimeout: no SSH server answered before the deadline.
+            MachineError: it is another machine (host key) or refuses our key.
+        """
+        with self._lock:
+            if self._closed:
+                raise MachineLost("this shell is closed; take the machine's current one")
+            if self._transport is None or not self._transport.is_active():
+                self._drop()
+                self._transport = self._retry()
+            return self._transport
+
+    def channel(self, request: Callable[[paramiko.Channel], None]) -> paramiko.Channel:
+        """A new session channel on which ``request`` (exec, subsystem) was granted.
+
+        A connection found dead here is replaced once: nothing was asked of the guest yet.
+        """
+        for last in (False, True):
+            transport = self.transport()
+            try:
+                channel = transport.open_session(timeout=self.stall_s)
+                break
+            except (paramiko.SSHException, EOFError, OSError) as error:
+                if not transport.is_active() and not last:
+                    continue
+                if isinstance(error, paramiko.ChannelException):
+                    raise MachineError(
+                        f"the guest's SSH server refused one more channel: {error}"
+                    ) from error
+                self.disconnect()
+                raise MachineTimeout(
+                    f"the guest's SSH server opened no channel in {self.stall_s:g} s: {error}"
+                ) from error
+        channel.settimeout(self.stall_s)
+        # paramiko waits for the server's answer without limit; closing the channel ends that wait
+        fuse = threading.Timer(self.stall_s, channel.close)
+        fuse.daemon = True
+        fuse.start()
+        try:
+            with self.typed("starting a request"):
+                request(channel)
+        except MachineError as error:
+            if fuse.finished.is_set():
+                self.disconnect()
+                raise MachineTimeout(
+                    f"the guest's SSH server answered no request in {self.stall_s:g} s"
+                ) from error
+            raise
+        finally:
+            fuse.cancel()
+        return channel
+
+    @contextmanager
+    def typed(self, doing: str) -> Iterator[None]:
+        """Turn what paramiko raises inside into `MachineError`s; other OSErrors pass.
+
+        After a stall or a breach of protocol the connection is dropped: what would come next on
+        it belongs to a question that nobody asks any more.
+        """
+        try:
+            yield
+        except TimeoutError as error:
+            self.disconnect()
+            raise MachineTimeout(
+                f"{doing}: nothing moved for {self.stall_s:g} s; the guest or its SSH server hangs"
+            ) from error
+        except (paramiko.SSHException, EOFError) as error:
+            self.disconnect()
+            raise MachineLost(f"{doing}: the SSH connection broke: {error!r}") from error
+        except OSError as error:
+            transport = self._transport
+            if error.errno is None and (transport is None or not transport.is_active()):
+                raise MachineLost(f"{doing}: the SSH connection broke: {error}") from error
+            raise
+
+    def disconnect(self) -> None:
+        """End the connection, and a connect under way; the next use makes a new one."""
+        self._cancel.set()
+        attempt = self._attempt
+        if attempt is not None:
+            _end(attempt)
+        with self._lock:
+            self._drop()
+            self._cancel.clear()
+
+    def close(self) -> None:
+        """End it for good. Idempotent."""
+        self._closed = True
+        self.disconnect()
+        if self._warming is not None:
+            self._warming.join()
+
+    def _drop(self) -> None:
+        if self._transport is not None:
+            _end(self._transport)
+            self._transport = None
+
+    def _retry(self) -> paramiko.Transport:
+        """Try until the deadline; only what a booting guest may cause is tried again."""
+        deadline = time.monotonic() + self._boot_deadline_s
+        last: Exception = TimeoutError("not tried")
+        while (left := deadline - time.monotonic()) > 0:
+            try:
+                return self._once(left)
+            except (paramiko.SSHException, EOFError, OSError) as error:
+                last = error
+            if self._cancel.wait(min(_RETRY_S, left)):
+                raise MachineLost("disconnected while connecting")
+        raise MachineTimeout(
+            f"no SSH server answered within {self._boot_deadline_s:g} s; last failure: {last!r}. "
+            "Look at the machine's screen: it may still boot, or its sshd did not start"
+        ) from last
+
+    def _once(self, left: float) -> paramiko.Transport:
+        sock = self._connect()
+        try:
+            transport = paramiko.Transport(sock)
+        except BaseException:
+            sock.close()
+            raise
+        self._attempt = transport
+        try:
+            if self._cancel.is_set():
+                raise EOFError("disconnected")
+            _quiet(transport)
+            transport.banner_timeout = min(_BANNER_S, left)
+            transport.handshake_timeout = min(_BANNER_S, left)
+            transport.auth_timeout = min(2 * _BANNER_S, left)
+            kinds = {kind for kind, _ in self._pinned}
+            options = transport.get_security_options()
+            options.key_types = [
+                name
+                for name in options.key_types
+                if name in kinds or (name.startswith("rsa-") and "ssh-rsa" in kinds)
+            ]
+            try:
+                transport.start_client(timeout=min(2 * _BANNER_S, left))
+                self._check_host_key(transport.get_remote_server_key())
+                transport.auth_publickey(self.user, paramiko.PKey.from_path(self._key))
+            except paramiko.ssh_exception.IncompatiblePeer as error:
+                raise MachineError(
+                    f"the guest's SSH server offers none of the pinned host key types "
+                    f"{sorted(kinds)}: {error}"
+                ) from error
+            except paramiko.AuthenticationException as error:
+                raise MachineError(
+                    f"the guest refused the key {self._key.name} for {self.user!r}: {error}"
+                ) from error
+            except FileNotFoundError as error:
+                raise MachineError(f"the private key {self._key} is absent") from error
+            transport.set_keepalive(_KEEPALIVE_S)
+        except BaseException:
+            _end(transport)
+            raise
+        finally:
+            self._attempt = None
+        return transport
+
+    def _check_host_key(self, key: paramiko.PKey) -> None:
+        if (key.get_name(), key.asbytes()) not in self._pinned:
+            raise MachineError(
+                f"the guest's host key {key.fingerprint} is not one of the {len(self._pinned)} "
+                "pinned: this is another machine, or its keys were made anew after the image"
+            )
+
+
+def _parse_host_key(line: str) -> tuple[str, bytes]:
+    try:
+        kind, blob, *_comment = line.split()
+        return kind, base64.b64decode(blob, validate=True)
+    except (ValueError, binascii.Error) as error:
+        raise ValueError(f"not a public host key ('TYPE BASE64'): {line!r}") from error
+
+
+def _quiet(transport: paramiko.Transport) -> None:
+    """Keep paramiko from printing tracebacks: its failures are raised, typed, by this module.
+
+    The logger belongs to this connection alone, so no one else's logging set-up changes.
+    """
+    logger = logging.Logger("cua_gym.ssh", logging.CRITICAL + 1)
+    transport.logger = logger
+    transport.packetizer.set_log(logger)
+
+
+def _end(transport: paramiko.Transport) -> None:
+    """Close, without the tenth of a second that the reader's poll would take to notice."""
+    try:
+        transport.sock.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass  # never connected or already down
+    transport.close()
+    transport.sock.close()
