@@ -25,7 +25,7 @@ __all__ = [
     "parse",
 ]
 
-GuestPath = Annotated[str, Field(pattern=r"^/[^\0]*$")]
+GuestPath = Annotated[str, Field(pattern=r"^/[^\x00]*$")]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{1,63}$")]
 EvidenceName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
 Seconds = Annotated[float, Field(gt=0, le=3600)]

@@ -1,0 +1,219 @@
+"""`DesktopEnv`: Gymnasium's face of an episode."""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import gymnasium as gym
+import numpy as np
+
+from cua_gym.actions import Action
+from cua_gym.episode import Episode, Step
+from cua_gym.errors import GradingError
+from cua_gym.grading.outcome import Outcome
+from cua_gym.machine.base import Machine, Rgb
+from cua_gym.machine.settle import Settle
+from cua_gym.machine.start import start_machine
+from cua_gym.record.layout import RunFolder
+from cua_gym.spaces import ActionSpace, observation_space
+from cua_gym.task import Task, find_task
+
+__all__ = ["DesktopEnv", "make"]
+
+Observation = dict[str, Any]
+
+
+class DesktopEnv(gym.Env[Observation, Action]):
+    """A whole computer with a task on it.
+
+    The observation is ``{"screenshot": (height, width, 3) uint8 RGB, "cursor": (x, y) int64}`` in
+    pixels of the native screen, origin top left; arrays are fresh each time. Strings travel in
+    ``info``: ``instruction``, ``steps_left``, ``seconds_left``, ``frame_serial``,
+    ``frame_age_s``, ``settled``, ``settle_s``, ``action_error`` (the action was impossible and
+    nothing happened), ``shell`` (output of a `Shell` action), ``error`` (the machine was lost).
+
+    ``terminated`` follows `Submit` and `GiveUp`; ``truncated`` a limit or a lost machine. On that
+    last step the episode is graded: ``info["outcome"]`` has the outcome and the reward is its
+    score. An *unscored* outcome pays 0.0 and has ``info["error"]``: leave such episodes out of a
+    training batch, they say nothing about the agent.
+
+    A machine is allocated in `reset`, never in ``__init__``. ``seed`` chooses the task's
+    variation; a reset without a seed draws one.
+
+    Args:
+        task: a bundled task's name, a task folder, or a loaded `Task`.
+        render_mode: ``"rgb_array"`` or None.
+        reward: ``"final"`` pays the score at the end; ``"progress"`` pays the change of the score
+            after every step (it freezes and grades each time, about a second).
+        runs: folder of the recorded runs.
+        run: name of this run below ``runs``; the date and time when None.
+        agent: the agent's name in the record.
+        settle: what counts as a settled screen.
+        max_steps: instead of the task's own limit.
+        max_seconds: instead of the task's own limit.
+        keep_final_state: save the machine after grading, to be opened later.
+        progress: told what takes more than a second.
+
+    Raises:
+        TaskError: the task is unknown or invalid; nothing was started.
+    """
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012 - as gym.Env has it
+
+    def __init__(
+        self,
+        task: str | Path | Task,
+        *,
+        render_mode: Literal["rgb_array"] | None = None,
+        reward: Literal["final", "progress"] = "final",
+        runs: str | Path = "runs",
+        run: str | None = None,
+        agent: str = "caller",
+        settle: Settle | None = None,
+        max_steps: int | None = None,
+        max_seconds: float | None = None,
+        keep_final_state: bool = False,
+        progress: Callable[[str], None] = lambda _: None,
+        start: Callable[..., Machine] = start_machine,
+    ) -> None:
+        if render_mode not in (None, "rgb_array"):
+            raise ValueError(f"render_mode is 'rgb_array' or None, not {render_mode!r}")
+        if reward not in ("final", "progress"):
+            raise ValueError(f"reward is 'final' or 'progress', not {reward!r}")
+        self.task = task if isinstance(task, Task) else find_task(task)
+        self.render_mode = render_mode
+        self.observation_space = observation_space(self.task.spec.screen)
+        self.action_space = ActionSpace(self.task.spec.screen, self.task.tool_policy)
+        self._reward_kind = reward
+        self._runs = Path(runs)
+        self._run = run
+        self._agent = agent
+        self._options: dict[str, Any] = {
+            "rule": settle,
+            "max_steps": max_steps,
+            "max_seconds": max_seconds,
+            "keep_final_state": keep_final_state,
+            "start": start,
+        }
+        self._progress = progress
+        self._episode: Episode | None = None
+        self._frame: Rgb | None = None
+        self._score = 0.0
+
+    @property
+    def episode(self) -> Episode:
+        """The current episode.
+
+        Raises:
+            RuntimeError: before the first reset.
+        """
+        if self._episode is None:
+            raise RuntimeError("no episode yet; call reset() first")
+        return self._episode
+
+    @property
+    def machine(self) -> Machine:
+        """The running machine, for white-box use: it bypasses the record."""
+        return self.episode.machine
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start a new episode on a machine in the task's start state.
+
+        Args:
+            seed: chooses the task's variation; None draws one.
+            options: ``{"variation": n}`` sets the variation without reseeding the generator.
+
+        Raises:
+            MachineError, ImageError, TaskError: the episode could not be prepared; `evaluate`
+                then returns the `unscored` outcome.
+        """
+        super().reset(seed=seed)
+        if unknown := set(options or {}) - {"variation"}:
+            raise ValueError(f"unknown reset options {sorted(unknown)}; there is 'variation'")
+        number = (options or {}).get("variation", seed)
+        if number is None:
+            number = int(self.np_random.integers(2**31))
+        self._end_episode()
+        if self._run is None:
+            now = datetime.datetime.now(datetime.UTC)
+            self._run = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        folder = RunFolder.create(self._runs, self._run, self.task.name, self._agent)
+        episode = Episode(
+            self.task.variation(int(number)), folder, agent=self._agent, **self._options
+        )
+        self._episode = episode
+        self._score = 0.0
+        step = episode.prepare(self._progress)
+        if self._reward_kind == "progress":
+            self._score = _score(episode.peek())
+        return self._observe(step), step.info
+
+    def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Do one action and look; see the class for what comes back."""
+        episode = self.episode
+        step = episode.act(action)
+        reward = 0.0
+        truncated = step.truncated
+        info = step.info
+        if step.terminated or truncated:
+            outcome = episode.evaluate()
+            info["outcome"] = outcome.to_dict()
+            if outcome.kind == "unscored":
+                info.setdefault("error", outcome.cause)
+                truncated = True
+            else:
+                reward = _score(outcome) - self._score
+            episode.close()
+        elif self._reward_kind == "progress":
+            try:
+                score = _score(episode.peek())
+            except GradingError as error:
+                # Half-written files are normal in the middle of an episode; the end decides.
+                info["progress_error"] = str(error)
+            else:
+                reward, self._score = score - self._score, score
+        return self._observe(step), reward, step.terminated, truncated, info
+
+    def evaluate(self) -> Outcome:
+        """Freeze, collect and grade now; afterwards only `reset` is valid."""
+        outcome = self.episode.evaluate()
+        self.episode.close()
+        return outcome
+
+    def render(self) -> Rgb | None:
+        """The last screenshot, ``(height, width, 3)`` uint8, when asked for at the start."""
+        if self.render_mode is None or self._frame is None:
+            return None
+        return self._frame.copy()
+
+    def close(self) -> None:
+        """End the machine and the record; idempotent."""
+        self._end_episode()
+
+    def _end_episode(self) -> None:
+        if self._episode is not None:
+            self._episode.close()
+
+    def _observe(self, step: Step) -> Observation:
+        self._frame = step.frame.rgb
+        return {
+            "screenshot": step.frame.rgb.copy(),
+            "cursor": np.array(step.frame.cursor, np.int64),
+        }
+
+
+def make(task: str | Path | Task, **options: Any) -> DesktopEnv:
+    """A `DesktopEnv` with no wrapper between you and it; see there for the options."""
+    return DesktopEnv(task, **options)
+
+
+def _score(outcome: Outcome) -> float:
+    if outcome.score is None:
+        raise GradingError(outcome.cause or "unscored")
+    return outcome.score
