@@ -25,7 +25,17 @@ from typing import Any, get_type_hints
 from cua_gym.errors import GradingError
 from cua_gym.grading.items import Evidence, Fails, Item
 
-__all__ = ["Check", "Evidence", "Fails", "Item", "Verdict", "argument_faults", "check", "verdict"]
+__all__ = [
+    "Check",
+    "Evidence",
+    "Fails",
+    "GradingError",
+    "Item",
+    "Verdict",
+    "argument_faults",
+    "check",
+    "verdict",
+]
 
 
 @dataclass(frozen=True, slots=True)

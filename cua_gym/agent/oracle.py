@@ -1,0 +1,114 @@
+"""The agent that knows the way: it plays a task's own ``oracle.py``.
+
+It shows that a task can be done by the same typed actions that any agent has. It may look at the
+machine's windows and accessibility tree, as a person's eyes would, through `Desk`; what it does
+goes through the episode like every agent's actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from cua_gym.actions import Action, Submit
+from cua_gym.agent.base import TaskInfo
+from cua_gym.errors import TaskError
+from cua_gym.machine import desktop
+from cua_gym.machine.base import Machine
+
+if TYPE_CHECKING:
+    from cua_gym.episode import Episode
+
+__all__ = ["Desk", "OracleAgent", "Solution"]
+
+Solution = Generator[Action, tuple[Mapping[str, Any], Mapping[str, Any]], str | None]
+"""What ``solve(params, desk)`` is: ``observation, info = yield action``; what it returns is the
+submitted answer."""
+
+
+class Desk:
+    """An oracle's eyes. Every look waits until it sees, so that no oracle needs to sleep."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height of the screen in pixels."""
+        return self._machine.screen.size
+
+    def windows(self) -> list[desktop.Window]:
+        """All windows, bottom to top."""
+        return desktop.windows(self._machine.shell)
+
+    def wait_window(self, title: str, timeout_s: float = 60.0) -> desktop.Window:
+        """The topmost shown window whose title matches the regular expression.
+
+        Raises:
+            NotShown: none appeared.
+        """
+        return desktop.wait_window(self._machine.shell, title, timeout_s)
+
+    def node(self, role: str | None, name: str, **where: Any) -> dict[str, Any]:
+        """A shown accessible node, as `cua_gym.machine.desktop.find` gives it.
+
+        Raises:
+            NotShown: none appeared.
+        """
+        return desktop.find(self._machine.shell, role, name, **where)
+
+    def find(self, role: str | None, name: str, **where: Any) -> tuple[int, int]:
+        """The centre of such a node, in screen pixels.
+
+        Args:
+            role: exact accessible role, such as ``push button``; None is any.
+            name: regular expression for its name.
+            where: ``app`` (regular expression), ``nth``, ``timeout_s``.
+
+        Raises:
+            NotShown: none appeared.
+        """
+        x, y, width, height = self.node(role, name, **where)["box"]
+        return x + width // 2, y + height // 2
+
+
+class OracleAgent:
+    """Plays the task's ``oracle.py``, then submits."""
+
+    def __init__(self) -> None:
+        self._solution: Solution | None = None
+        self._begun = False
+
+    def attach(self, episode: Episode) -> None:
+        """Load the oracle of the episode's task.
+
+        Raises:
+            TaskError: it has none, or it cannot be imported.
+        """
+        variation = episode.variation
+        solve = getattr(variation.task.module("oracle.py"), "solve", None)
+        if solve is None:
+            raise TaskError(f"{variation.task.folder / 'oracle.py'} has no solve(params, desk)")
+        self._solution = solve(dict(variation.params), Desk(episode.machine))
+        self._begun = False
+
+    def start(self, task: TaskInfo) -> None:
+        """Nothing to learn: it is attached to the episode."""
+
+    def act(self, observation: Mapping[str, Any], info: Mapping[str, Any]) -> Action:
+        """The oracle's next action.
+
+        Raises:
+            TaskError: its last action was refused; an oracle makes no such mistakes.
+        """
+        if self._solution is None:
+            raise RuntimeError("the oracle looks behind the screen; call attach(episode) first")
+        if "action_error" in info:
+            raise TaskError(f"the oracle's last action was refused: {info['action_error']}")
+        try:
+            if self._begun:
+                return self._solution.send((observation, info))
+            self._begun = True
+            return next(self._solution)
+        except StopIteration as end:
+            return Submit(end.value)

@@ -1,0 +1,204 @@
+"""Data files: values in JSON, CSV and INI, parsed by their own rules."""
+
+from __future__ import annotations
+
+import configparser
+import csv
+import io
+import json
+from typing import Any, NoReturn
+
+from cua_gym.grading.check import Fails, GradingError, Item, Verdict, check, verdict
+
+from .numbers_dates import DEFAULT_RELATIVE, close, parse_number
+
+csv.field_size_limit(1024 * 1024)
+
+
+def parse_json(text: str) -> Any:
+    """JSON as the standard has it: no NaN, no infinities, no key twice.
+
+    Raises:
+        Fails: it is not.
+    """
+
+    def refuse(name: str) -> NoReturn:
+        raise Fails(f"{name} is no JSON value", seen=text)
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(pairs)
+        if len(result) != len(pairs):
+            raise Fails(f"a key stands twice in one object: {[k for k, _ in pairs]}", seen=text)
+        return result
+
+    try:
+        return json.loads(text, parse_constant=refuse, object_pairs_hook=unique)
+    except (ValueError, RecursionError) as error:
+        raise Fails(f"no JSON: {error}", seen=text) from error
+
+
+def same_value(seen: Any, wanted: Any, absolute: float, relative: float) -> bool:
+    """Deep equality: numbers within tolerance, true is not 1, null is nothing but null."""
+    if isinstance(wanted, bool) or isinstance(seen, bool) or wanted is None or seen is None:
+        return seen is wanted
+    if isinstance(wanted, int | float):
+        return isinstance(seen, int | float) and close(seen, wanted, absolute, relative)
+    if isinstance(wanted, list):
+        return (
+            isinstance(seen, list)
+            and len(seen) == len(wanted)
+            and all(same_value(a, b, absolute, relative) for a, b in zip(seen, wanted, strict=True))
+        )
+    if isinstance(wanted, dict):
+        return (
+            isinstance(seen, dict)
+            and seen.keys() == wanted.keys()
+            and all(same_value(seen[k], wanted[k], absolute, relative) for k in wanted)
+        )
+    return type(seen) is type(wanted) and bool(seen == wanted)
+
+
+@check
+def json_value(
+    item: Item,
+    *,
+    expected: Any,
+    path: list[str | int] | None = None,
+    absolute: float = 0.0,
+    relative: float = DEFAULT_RELATIVE,
+) -> Verdict:
+    """The value at ``path`` (keys and indexes; [] is the whole) equals the expected one.
+
+    Numbers are equal within the larger tolerance, the order of keys is free. It refuses another
+    type (``"5"`` for 5, 1 for true, null for 0), further keys, NaN, and a key that stands twice.
+    """
+    value = parse_json(item.text())
+    for step in path or []:
+        known = isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value)
+        if not known and not (isinstance(value, dict) and step in value):
+            raise Fails(f"there is no {step!r} on the path {path}", seen=value, wanted=expected)
+        value = value[step]
+    same = same_value(value, expected, absolute, relative)
+    return verdict(same, f"the value at {path or 'the top'}", seen=value, wanted=expected)
+
+
+def read_csv(text: str, delimiter: str) -> list[list[str]]:
+    """Rows of cells, blank rows left out.
+
+    Raises:
+        Fails: no CSV.
+    """
+    try:
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+        return [row for row in rows if row]
+    except csv.Error as error:
+        raise Fails(f"no CSV: {error}", seen=text) from error
+
+
+def same_cell(
+    seen: str, wanted: Any, decimal: str, grouping: str, absolute: float, relative: float
+) -> bool:
+    """A number is compared as one, in the declared locale; text as text."""
+    if isinstance(wanted, bool) or not isinstance(wanted, int | float | str):
+        raise GradingError(f"a cell is wanted as text or a number, not {wanted!r}")
+    if isinstance(wanted, str):
+        return seen == wanted
+    try:
+        value = parse_number(seen, decimal=decimal, grouping=grouping)
+    except Fails:
+        return False
+    return close(value, wanted, absolute, relative)
+
+
+@check
+def csv_rows(
+    item: Item,
+    *,
+    expected: list[list[Any]],
+    delimiter: str = ",",
+    decimal: str = ".",
+    grouping: str = "",
+    order: bool = True,
+    absolute: float = 0.0,
+    relative: float = DEFAULT_RELATIVE,
+    encoding: str = "utf-8-sig",
+) -> Verdict:
+    """All rows, a header included, are the expected ones; numbers in the declared locale.
+
+    With ``decimal = ","`` and ``delimiter = ";"`` the text ``1,5`` is 1.5, never 15. It refuses
+    missing, further and reordered rows (unless ``order`` is false) and an empty cell for 0.
+    """
+    rows = read_csv(item.text(encoding), delimiter)
+
+    def same(row: list[str], wanted: list[Any]) -> bool:
+        return len(row) == len(wanted) and all(
+            same_cell(a, b, decimal, grouping, absolute, relative)
+            for a, b in zip(row, wanted, strict=True)
+        )
+
+    if len(rows) != len(expected):
+        message = f"{len(rows)} rows instead of {len(expected)}"
+        return verdict(False, message, seen=rows, wanted=expected)
+    if order:
+        wrong = [
+            n for n, (r, w) in enumerate(zip(rows, expected, strict=True), 1) if not same(r, w)
+        ]
+        message = f"rows {wrong[:10]} differ" if wrong else f"all {len(rows)} rows"
+        return verdict(not wrong, message, seen=rows, wanted=expected)
+    left = list(rows)
+    for wanted in expected:
+        found = next((row for row in left if same(row, wanted)), None)
+        if found is None:
+            return verdict(False, f"no row {wanted}", seen=rows, wanted=expected)
+        left.remove(found)
+    return verdict(True, f"all {len(rows)} rows, in any order", seen=rows, wanted=expected)
+
+
+@check
+def csv_cell(
+    item: Item,
+    *,
+    row: int,
+    column: str | int,
+    expected: float | str,
+    delimiter: str = ",",
+    decimal: str = ".",
+    grouping: str = "",
+    absolute: float = 0.0,
+    relative: float = DEFAULT_RELATIVE,
+    encoding: str = "utf-8-sig",
+) -> Verdict:
+    """One cell: ``row`` counts from 1 with a header as row 1, ``column`` is a header or from 1.
+
+    A number is compared in the declared locale, text as text. It refuses an empty cell for 0.
+    """
+    rows = read_csv(item.text(encoding), delimiter)
+    if isinstance(column, str):
+        if not rows or rows[0].count(column) != 1:
+            header = rows[0] if rows else None
+            raise Fails(f"no one column is headed {column!r}", seen=header, wanted=column)
+        column = rows[0].index(column) + 1
+    if not 1 <= row <= len(rows) or not 1 <= column <= len(rows[row - 1]):
+        raise Fails(f"there is no cell in row {row}, column {column}", seen=rows, wanted=expected)
+    cell = rows[row - 1][column - 1]
+    same = same_cell(cell, expected, decimal, grouping, absolute, relative)
+    return verdict(same, f"row {row}, column {column}", seen=cell, wanted=expected)
+
+
+@check
+def ini_value(item: Item, *, section: str, key: str, expected: str) -> Verdict:
+    """The value of a key in a section of an INI file, as text; names are case-sensitive.
+
+    It refuses a file in which a section or key stands twice.
+    """
+    parser = configparser.ConfigParser(interpolation=None, strict=True, default_section="")
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    text = item.text()
+    try:
+        parser.read_string(text)
+    except configparser.Error as error:
+        raise Fails(f"no INI file: {error}", seen=text) from error
+    if not parser.has_option(section, key):
+        raise Fails(f"there is no {key!r} in [{section}]", seen=parser.sections(), wanted=expected)
+    value = parser.get(section, key)
+    return verdict(value == expected, f"[{section}] {key}", seen=value, wanted=expected)

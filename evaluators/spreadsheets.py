@@ -1,0 +1,276 @@
+"""Spreadsheets (xlsx, ods): cell values, formulas, and what else changed.
+
+Values are what a spreadsheet program would show: a formula's cached value, and where a file has
+none, the value that LibreOffice computes; without LibreOffice that is an error, never a blank.
+"""
+
+from __future__ import annotations
+
+import datetime
+import io
+import re
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import openpyxl
+from openpyxl.utils.exceptions import InvalidFileException
+
+from cua_gym.grading.check import Fails, GradingError, Item, Verdict, check, verdict
+
+from .numbers_dates import DEFAULT_RELATIVE, close
+
+MAX_UNPACKED = 100 * 1024 * 1024
+MAX_MEMBERS = 2000
+MAX_CELLS = 200_000
+RECALCULATE_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell that is not empty."""
+
+    value: Any
+    formula: str | None = None
+
+
+Sheets = dict[str, dict[str, Cell]]
+"""Sheet name to cell name (``B7``) to cell."""
+
+
+def read_book(data: bytes, *, values: bool = True) -> Sheets:
+    """All non-empty cells of a workbook.
+
+    Args:
+        values: make sure that every formula has its value.
+
+    Raises:
+        Fails: no workbook, broken, or larger than any workbook of a task.
+        GradingError: a formula has no value and there is no LibreOffice to compute it.
+    """
+    kind = _kind(data)
+    if kind == "ods":
+        return _read_ods(data)
+    sheets, blank = _read_xlsx(data)
+    if values and blank:
+        sheets, blank = _read_xlsx(_recalculated(data, blank))
+        if blank:
+            raise GradingError(f"LibreOffice gave no value for the formulas in {blank[:5]}")
+    return sheets
+
+
+def _kind(data: bytes) -> str:
+    """``xlsx`` or ``ods``, by content, after looking at how much it would unpack to."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = archive.infolist()
+            unpacked = sum(m.file_size for m in members)
+            if len(members) > MAX_MEMBERS or unpacked > MAX_UNPACKED:
+                raise Fails(f"{len(members)} members of {unpacked} bytes: no workbook of a task")
+            names = set(archive.namelist())
+            if "xl/workbook.xml" in names:
+                return "xlsx"
+            if "content.xml" in names and b"spreadsheet" in archive.read("mimetype"):
+                return "ods"
+    except (zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError) as error:
+        raise Fails(f"no whole workbook: {error}", seen=data[:40]) from error
+    raise Fails("neither xlsx nor ods", seen=sorted(names)[:20])
+
+
+def _read_xlsx(data: bytes) -> tuple[Sheets, list[str]]:
+    """Cells, and where formulas without a cached value are."""
+    try:
+        formulas = openpyxl.load_workbook(io.BytesIO(data), data_only=False, keep_links=False)
+        cached = openpyxl.load_workbook(io.BytesIO(data), data_only=True, keep_links=False)
+    # openpyxl raises all of these for broken content.
+    except (
+        InvalidFileException, KeyError, ValueError, TypeError, AttributeError, OSError,
+        zipfile.BadZipFile, ElementTree.ParseError,
+    ) as error:  # fmt: skip
+        raise Fails(f"no whole xlsx workbook: {type(error).__name__}: {error}") from error
+    sheets: Sheets = {}
+    blank = []
+    for sheet in formulas.worksheets:
+        cells: dict[str, Cell] = {}
+        shown = cached[sheet.title]
+        if len(sheet._cells) > MAX_CELLS:
+            raise Fails(f"sheet {sheet.title!r} has over {MAX_CELLS} cells")
+        for row in sheet.iter_rows():
+            for cell in row:
+                if cell.value is None:
+                    continue
+                formula = None
+                if cell.data_type == "f":
+                    formula = str(getattr(cell.value, "text", cell.value))
+                value = shown[cell.coordinate].value
+                if formula is not None and value is None:
+                    blank.append(f"{sheet.title}!{cell.coordinate}")
+                cells[cell.coordinate] = Cell(value, formula)
+        sheets[sheet.title] = cells
+    return sheets, blank
+
+
+_OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
+_TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
+_TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
+
+
+def _read_ods(data: bytes) -> Sheets:
+    """Source: OpenDocument 1.3 part 3, chapters 9 and 19.385."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        try:
+            root = ElementTree.fromstring(archive.read("content.xml"))
+        except (ElementTree.ParseError, zipfile.BadZipFile) as error:
+            raise Fails(f"no whole ods workbook: {error}") from error
+    sheets: Sheets = {}
+    for table in root.iter(f"{_TABLE}table"):
+        cells: dict[str, Cell] = {}
+        number = 0
+        for row in table.iter(f"{_TABLE}table-row"):
+            rows = _repeated(row, "rows")
+            found = _ods_row(row)
+            if found and rows * len(found) + len(cells) > MAX_CELLS:
+                raise Fails(f"a sheet has over {MAX_CELLS} cells")
+            for index in range(rows if found else 0):
+                for column, cell in found.items():
+                    letter = openpyxl.utils.get_column_letter(column)
+                    cells[f"{letter}{number + index + 1}"] = cell
+            number += rows
+        sheets[table.get(f"{_TABLE}name", "")] = cells
+    return sheets
+
+
+def _ods_row(row: ElementTree.Element) -> dict[int, Cell]:
+    found: dict[int, Cell] = {}
+    column = 0
+    for node in row:
+        if node.tag not in (f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
+            continue
+        times = _repeated(node, "columns")
+        value = _ods_value(node)
+        if value is not None:
+            if times > 16_384:
+                raise Fails("a row has more cells than a sheet has columns")
+            for index in range(times):
+                found[column + index + 1] = Cell(value, node.get(f"{_TABLE}formula"))
+        column += times
+    return found
+
+
+def _repeated(node: ElementTree.Element, what: str) -> int:
+    text = node.get(f"{_TABLE}number-{what}-repeated", "1")
+    if not text.isdecimal() or len(text) > 9:
+        raise Fails(f"number-{what}-repeated is {text!r:.40}")
+    return int(text)
+
+
+def _ods_value(node: ElementTree.Element) -> Any:
+    kind = node.get(f"{_OFFICE}value-type")
+    if kind in ("float", "percentage", "currency"):
+        return float(node.get(f"{_OFFICE}value", "nan"))
+    if kind == "boolean":
+        return node.get(f"{_OFFICE}boolean-value") == "true"
+    if kind == "date":
+        return node.get(f"{_OFFICE}date-value")
+    if kind == "string":
+        return "\n".join("".join(p.itertext()) for p in node.iter(f"{_TEXT}p"))
+    return None
+
+
+def _recalculated(data: bytes, blank: list[str]) -> bytes:
+    """The same workbook with every formula's value, by LibreOffice without a display."""
+    program = shutil.which("soffice") or shutil.which("libreoffice")
+    if program is None:
+        raise GradingError(
+            f"formulas without a stored value in {blank[:5]}, and no LibreOffice here to compute "
+            "them; install libreoffice-calc where grading runs"
+        )
+    with tempfile.TemporaryDirectory() as scratch:
+        source = Path(scratch) / "book.xlsx"
+        source.write_bytes(data)
+        command = [
+            program, f"-env:UserInstallation=file://{scratch}/profile", "--headless",
+            "--norestore", "--convert-to", "xlsx", "--outdir", f"{scratch}/out", str(source),
+        ]  # fmt: skip
+        try:
+            done = subprocess.run(command, capture_output=True, timeout=RECALCULATE_S, check=False)
+        except subprocess.TimeoutExpired as error:
+            raise GradingError(f"LibreOffice took over {RECALCULATE_S} s") from error
+        result = Path(scratch) / "out" / "book.xlsx"
+        if not result.is_file():
+            raise GradingError(f"LibreOffice could not convert it: {done.stderr[-300:]!r}")
+        return result.read_bytes()
+
+
+def same_value(seen: Any, wanted: Any, absolute: float, relative: float) -> bool:
+    """A number as a number, text as text, a date by its ISO form; nothing else is nothing."""
+    if isinstance(wanted, bool) or isinstance(seen, bool):
+        return seen is wanted
+    if isinstance(wanted, int | float):
+        return isinstance(seen, int | float) and close(seen, wanted, absolute, relative)
+    if isinstance(seen, datetime.datetime):
+        midnight = seen.time() == datetime.time()
+        return str(wanted) in (seen.isoformat(), seen.date().isoformat() if midnight else "")
+    return isinstance(seen, str) and seen == wanted
+
+
+@check
+def cell(
+    item: Item,
+    *,
+    sheet: str,
+    cell: str,
+    expected: float | str,
+    absolute: float = 0.0,
+    relative: float = DEFAULT_RELATIVE,
+    formula: str = "",
+) -> Verdict:
+    """One cell's value, typed or computed; numbers within the larger tolerance.
+
+    ``formula`` is a pattern that the cell's formula must match wholly, for tasks that ask for
+    one. It refuses a number written as text, an error value, an empty cell for 0, and the right
+    value in another cell or sheet.
+    """
+    sheets = read_book(item.bytes())
+    if sheet not in sheets:
+        raise Fails(f"there is no sheet {sheet!r}", seen=list(sheets), wanted=sheet)
+    found = sheets[sheet].get(cell.upper(), Cell(None))
+    if formula and not re.fullmatch(formula, found.formula or ""):
+        raise Fails(f"{sheet}!{cell} has not such a formula", seen=found.formula, wanted=formula)
+    same = same_value(found.value, expected, absolute, relative)
+    return verdict(same, f"{sheet}!{cell}", seen=found.value, wanted=expected)
+
+
+@check
+def unchanged(
+    item: Item,
+    *,
+    original: bytes,
+    except_cells: Iterable[str] = (),
+    relative: float = DEFAULT_RELATIVE,
+) -> Verdict:
+    """Every sheet and cell has its original value, but for those named (``Sheet!B7``).
+
+    Formats are not looked at, nor is the file's own format. It refuses further and missing
+    sheets and cells.
+    """
+    seen, wanted = read_book(item.bytes()), read_book(original)
+    if list(seen) != list(wanted):
+        return verdict(False, "the sheets", seen=list(seen), wanted=list(wanted))
+    free = set(except_cells)
+    changed = []
+    for sheet, cells in wanted.items():
+        for name in sorted(cells.keys() | seen[sheet].keys()):
+            before, after = cells.get(name, Cell(None)), seen[sheet].get(name, Cell(None))
+            same = before == after or same_value(after.value, before.value, 0.0, relative)
+            if f"{sheet}!{name}" not in free and not same:
+                changed.append(f"{sheet}!{name}: {before.value!r} became {after.value!r}")
+    return verdict(
+        not changed, "; ".join(changed[:10]) or "nothing else changed", seen=changed[:10]
+    )

@@ -1,0 +1,184 @@
+"""Text: equal by declared rules, a pattern over all of it, lines, facts that it states."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+
+from cua_gym.grading.check import Fails, GradingError, Item, Verdict, check, verdict
+
+
+def normal(
+    text: str,
+    *,
+    newline: str = "any",
+    final_newline: str = "any",
+    whitespace: str = "exact",
+    case: str = "exact",
+    form: str = "exact",
+) -> str:
+    """The text with everything removed that the declared rules call no difference.
+
+    Args:
+        newline: ``any``: CR LF, CR and LF are one; or ``exact``.
+        final_newline: ``any``: one newline at the very end, there or not; or ``exact``.
+        whitespace: ``exact``; ``trim``: none at the ends of the text and of its lines; or
+            ``collapse``: any run of it is one space.
+        case: ``exact`` or ``fold``.
+        form: Unicode: ``exact``, ``NFC`` (how an accent is composed) or ``NFKC`` (also width).
+
+    Raises:
+        GradingError: a rule that does not exist.
+    """
+    _known("newline", newline, ("any", "exact"))
+    _known("final_newline", final_newline, ("any", "exact"))
+    _known("whitespace", whitespace, ("exact", "trim", "collapse"))
+    _known("case", case, ("exact", "fold"))
+    _known("form", form, ("exact", "NFC", "NFKC"))
+    if newline == "any":
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if final_newline == "any":
+        text = text.removesuffix("\n")
+    if whitespace == "trim":
+        text = "\n".join(line.strip() for line in text.strip().split("\n"))
+    elif whitespace == "collapse":
+        text = " ".join(text.split())
+    if form == "NFC":
+        text = unicodedata.normalize("NFC", text)
+    elif form == "NFKC":
+        text = unicodedata.normalize("NFKC", text)
+    return text.casefold() if case == "fold" else text
+
+
+def _known(rule: str, value: str, values: tuple[str, ...]) -> None:
+    if value not in values:
+        raise GradingError(f"{rule} is one of {', '.join(values)}, not {value!r}")
+
+
+def first_difference(seen: str, wanted: str) -> str:
+    """Where two texts part, for a message."""
+    for number, (a, b) in enumerate(zip(seen, wanted, strict=False)):
+        if a != b:
+            line = wanted.count("\n", 0, number) + 1
+            return f"they differ from character {number} (line {line}): {a!r} instead of {b!r}"
+    if len(seen) == len(wanted):
+        return "they are equal"
+    return f"they are equal up to character {min(len(seen), len(wanted))}, where one ends"
+
+
+@check
+def equals(
+    item: Item,
+    *,
+    expected: str,
+    variants: Iterable[str] = (),
+    newline: str = "any",
+    final_newline: str = "any",
+    whitespace: str = "exact",
+    case: str = "exact",
+    form: str = "exact",
+    encoding: str = "utf-8-sig",
+) -> Verdict:
+    """All of the text is ``expected``, or one of ``variants``, by the declared rules (`normal`).
+
+    By default only the kind of newline and one newline at the end are no difference. It refuses
+    text around the expected one, other spellings that are not declared, and another encoding.
+    """
+    text = item.text(encoding)
+
+    def rule(value: str) -> str:
+        return normal(
+            value,
+            newline=newline,
+            final_newline=final_newline,
+            whitespace=whitespace,
+            case=case,
+            form=form,
+        )
+
+    if any(rule(text) == rule(one) for one in (expected, *variants)):
+        return verdict(True, "the text is as wanted", seen=text, wanted=expected)
+    message = first_difference(rule(text), rule(expected))
+    return verdict(False, message, seen=text, wanted=expected)
+
+
+@check
+def matches(item: Item, *, pattern: str, encoding: str = "utf-8-sig") -> Verdict:
+    """All of the text, without one newline at its end, matches a regular expression.
+
+    It refuses a match of just a part.
+    """
+    text = normal(item.text(encoding))
+    found = re.fullmatch(pattern, text) is not None
+    return verdict(found, "the whole text against the pattern", seen=text, wanted=pattern)
+
+
+@check
+def lines(
+    item: Item,
+    *,
+    expected: list[str],
+    order: bool = True,
+    blank: str = "exact",
+    whitespace: str = "exact",
+    case: str = "exact",
+    encoding: str = "utf-8-sig",
+) -> Verdict:
+    """The lines are the expected ones, each as often; ``order`` may be declared to be free.
+
+    ``blank = "ignore"`` leaves empty lines out. It refuses a missing and a further line.
+    """
+    _known("blank", blank, ("exact", "ignore"))
+    text = normal(item.text(encoding), whitespace=whitespace, case=case)
+    seen = text.split("\n") if text else []
+    wanted = [normal(line, whitespace=whitespace, case=case) for line in expected]
+    if blank == "ignore":
+        seen = [line for line in seen if line.strip()]
+        wanted = [line for line in wanted if line.strip()]
+    if not order:
+        seen, wanted = sorted(seen), sorted(wanted)
+    if seen == wanted:
+        return verdict(True, f"all {len(wanted)} lines", seen=text, wanted="\n".join(expected))
+    extra = [line for line in seen if line not in wanted][:5]
+    missing = [line for line in wanted if line not in seen][:5]
+    message = f"missing {missing}, further {extra}" if extra or missing else "order or number"
+    return verdict(False, message, seen=text, wanted="\n".join(expected))
+
+
+def mentioned(text: str, fact: str) -> bool:
+    """Whether a text has a value as a word or number of its own, case aside.
+
+    ``170`` is not in ``1170``, ``170.5``, ``1,170`` or ``000170``; ``ship`` not in ``shipped``.
+    """
+    text, fact = normal(text, case="fold", form="NFC"), normal(fact, case="fold", form="NFC")
+    if not fact.strip():
+        raise GradingError("an empty fact is in every text; name one")
+    before = r"(?<![\w])(?<!\d[.,:])(?<![\d\s][-+])" if fact[0].isdigit() else r"(?<!\w)"
+    after = r"(?!\w)(?![.,:]\d)" if fact[-1].isdigit() else r"(?!\w)"
+    return re.search(before + re.escape(fact) + after, text) is not None
+
+
+@check
+def states(
+    item: Item,
+    *,
+    facts: list[list[str]],
+    forbidden: Iterable[str] = (),
+    encoding: str = "utf-8-sig",
+) -> Verdict:
+    """A sentence in free words states every fact, each by one of its declared variants.
+
+    A fact is a word or number of its own (`mentioned`). The value is the share of facts stated.
+    It refuses, wholly, a text with any of ``forbidden``.
+    """
+    if not facts:
+        raise GradingError("facts is empty; name at least one")
+    text = item.text(encoding)
+    for word in forbidden:
+        if mentioned(text, word):
+            raise Fails(f"it states {word!r}, which is wrong", seen=text, wanted=repr(facts))
+    missing = [fact for fact in facts if not any(mentioned(text, one) for one in fact)]
+    value = (len(facts) - len(missing)) / len(facts)
+    message = f"not stated: {missing}" if missing else "all facts are stated"
+    return Verdict(value, message, seen=text, wanted=repr(facts))
