@@ -47,7 +47,7 @@ class _Stream:
 
 
 class ControlChannel:
-    """One guest's control channel, served by one thread; `close` ends both.
+    """One guest's control channel, reset and then served by one thread; `close` ends both.
 
     Args:
         sock: connected stream socket whose other end is the guest's virtio port; owned from now on.
@@ -78,6 +78,8 @@ class ControlChannel:
         self._cut = False  # the first of `_outgoing` is the rest of a frame
         self._awaited: tuple[bytes, threading.Event] | None = None
         self.ops = Ops(self.open, lambda: self._lost)
+        # A restored guest may still be talking to a host that is gone.
+        self._do_reset(secrets.token_bytes(16), threading.Event())
         self._thread = threading.Thread(target=self._serve, name="control-channel", daemon=True)
         self._thread.start()
 
@@ -105,6 +107,7 @@ class ControlChannel:
         """
         done = threading.Event()
         nonce = secrets.token_bytes(16)
+        self.ops.forget_stream()
         self._post(lambda: self._do_reset(nonce, done))
         if timeout_s is None:
             return
@@ -152,7 +155,7 @@ class ControlChannel:
         if os.getpid() == self._pid and self._thread.is_alive():
             self._poke()
             self._thread.join()
-        self.ops.drop()
+        self.ops.close()
         self._wake.close()
 
     def _post(self, request: Callable[[], None]) -> None:

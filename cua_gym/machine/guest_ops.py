@@ -37,6 +37,7 @@ class Ops:
         self._lock = threading.Lock()
         self._sock: socket.socket | None = None
         self._number = 0
+        self._stale = False
 
     def call(self, op: str, timeout_s: float = 5.0, **args: Any) -> dict[str, Any]:
         """Ask for one operation and return the fields of its answer.
@@ -63,8 +64,16 @@ class Ops:
             raise MachineError(f"the guest refused the operation {op!r}: {reason}")
         return answer
 
-    def drop(self) -> None:
-        """Close the stream; the next call opens another."""
+    def forget_stream(self) -> None:
+        """The stream is being closed by a reset; the next call opens another."""
+        self._stale = True
+
+    def close(self) -> None:
+        """Close the stream, once a running call (whose stream has ended) has noticed."""
+        with self._lock:
+            self._drop()
+
+    def _drop(self) -> None:
         sock, self._sock = self._sock, None
         if sock is not None:
             sock.close()
@@ -76,33 +85,27 @@ class Ops:
         body = {**args, "op": op, "id": self._number}
         line = json.dumps(body, ensure_ascii=False).encode() + b"\n"
         try:
-            for attempt in (1, 2):
-                if self._sock is None:
-                    self._sock = self._open_stream("ops")
-                self._sock.settimeout(max(0.001, end - time.monotonic()))
-                try:
-                    self._sock.sendall(line)
-                    break
-                except (BrokenPipeError, ConnectionResetError):
-                    # A reset closed the stream since the last call; nothing was asked yet.
-                    self.drop()
-                    if attempt == 2:
-                        raise
+            if self._stale:
+                self._stale = False
+                self._drop()
+            if self._sock is None:
+                self._sock = self._open_stream("ops")
+            self._sock.settimeout(max(0.001, end - time.monotonic()))
+            self._sock.sendall(line)
             return self._answer(self._sock, self._number, end)
         except TimeoutError:
-            self.drop()
+            self._drop()
             raise MachineTimeout(f"the guest did not answer {op!r} in {timeout_s:g} s") from None
         except KeyboardInterrupt:
-            self.drop()  # its answer may still come, and would be taken for the next one's
+            self._drop()  # its answer may still come, and would be taken for the next one's
             raise
         except (OSError, ValueError) as error:
-            self.drop()
+            self._drop()
             if reason := self._lost():
                 raise MachineLost(reason) from error
             raise MachineError(f"the guest's answer to {op!r} is broken: {error}") from error
 
-    def _answer(self, sock: socket.socket | None, number: int, end: float) -> dict[str, Any]:
-        assert sock is not None
+    def _answer(self, sock: socket.socket, number: int, end: float) -> dict[str, Any]:
         buffer = bytearray()
         while not buffer.endswith(b"\n"):
             if len(buffer) > _MAX_LINE:
