@@ -86,7 +86,7 @@ class Recorder:
         self._began = self._clock()
         self._thread = threading.Thread(target=self._work, name="cua-gym-recorder", daemon=True)
         self._thread.start()
-        self._record(0, None, frame, info or {}, False, False, 0.0)
+        self._record(0, None, frame, info or {}, False, False)
 
     def step(
         self,
@@ -96,7 +96,6 @@ class Recorder:
         info: Mapping[str, Any],
         terminated: bool,
         truncated: bool,
-        reward: float = 0.0,
     ) -> None:
         """Write step ``index`` (from 1): ``action`` and what it led to.
 
@@ -105,7 +104,7 @@ class Recorder:
         Raises:
             OutOfSpace: the disk is full, seen by this step or by the pictures of earlier ones.
         """
-        self._record(index, action, frame, info, terminated, truncated, reward)
+        self._record(index, action, frame, info, terminated, truncated)
 
     def log(self, text: str) -> None:
         """Append ``text`` to ``runtime.log`` with the time."""
@@ -145,7 +144,6 @@ class Recorder:
         info: Mapping[str, Any],
         terminated: bool,
         truncated: bool,
-        reward: float,
     ) -> None:
         if self._thread is None:
             raise RuntimeError(
@@ -163,7 +161,6 @@ class Recorder:
             "time": self._stamp(),
             "elapsed_s": round(moment - self._began, 6),
             "action": action,
-            "reward": reward,
             "terminated": terminated,
             "truncated": truncated,
             "info": info,

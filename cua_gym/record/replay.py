@@ -35,7 +35,6 @@ class Step:
     time: str
     elapsed_s: float
     action: Mapping[str, Any] | None
-    reward: float
     terminated: bool
     truncated: bool
     info: Mapping[str, Any]
@@ -81,7 +80,6 @@ class Replay:
                 time=line["time"],
                 elapsed_s=line["elapsed_s"],
                 action=line["action"],
-                reward=line["reward"],
                 terminated=line["terminated"],
                 truncated=line["truncated"],
                 info=line["info"],
