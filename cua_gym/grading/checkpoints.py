@@ -34,6 +34,7 @@ class Checkpoint:
         evidence: the names it looks at.
         listed: whether the task wrote them as a list; the check is then given an `Evidence`.
         args: keyword arguments, with placeholders.
+        negate: turn the verdict round: it holds as far as the check does not.
     """
 
     id: str
@@ -43,6 +44,7 @@ class Checkpoint:
     evidence: tuple[str, ...]
     listed: bool = False
     args: Mapping[str, Any] = field(default_factory=dict)
+    negate: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class Rubric:
                     "evidence": list(c.evidence),
                     "listed": c.listed,
                     "args": dict(c.args),
+                    "negate": c.negate,
                 }
                 for c in self.checkpoints
             ],
@@ -150,11 +153,12 @@ def success(results: Sequence[CheckpointResult]) -> bool:
 
 
 def _result(point: Checkpoint, found: Verdict) -> CheckpointResult:
+    value = 1.0 - found.value if point.negate else found.value
     return CheckpointResult(
         id=point.id,
         weight=point.weight,
-        passed=found.passed,
-        value=found.value,
+        passed=value == 1.0,
+        value=value,
         required=point.required,
         evidence=point.evidence,
         message=found.message[:SHOWN],

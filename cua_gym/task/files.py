@@ -151,6 +151,7 @@ class CheckpointEntry(_Strict):
     check: str = Field(pattern=r"^[a-z_][a-z0-9_]*\.[a-z_][a-z0-9_]*$")
     evidence: str | list[str]
     args: dict[str, Any] = {}
+    negate: bool = False
 
 
 class CheckpointsFile(_Strict):

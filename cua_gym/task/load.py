@@ -177,6 +177,7 @@ def _build(
                 evidence=tuple(_evidence(p)),
                 listed=isinstance(p.evidence, list),
                 args=p.args,
+                negate=p.negate,
             )
             for p in checkpoints.checkpoint
         ),

@@ -1,0 +1,22 @@
+"""Bring the editor to the front, type the code, save."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cua_gym.actions import Key, Type
+from cua_gym.agent.oracle import Desk, Solution
+
+
+def solve(params: dict[str, Any], desk: Desk) -> Solution:
+    """An oracle knows the code; an agent has to read it."""
+    desk.wait_window("label.png")
+    yield Key("alt+tab")
+    yield Type(params["code"])
+    yield Key("ctrl+s")
+    desk.wait_window("Save As")
+    yield Key("ctrl+a")
+    yield Type("/home/user/Documents/code.txt")
+    yield Key("enter")
+    desk.wait_window("code.txt")
+    return None

@@ -1,0 +1,27 @@
+"""Drag the one file onto the folder, rename the other with F2."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from cua_gym.actions import Click, Drag, Key, Type
+from cua_gym.agent.oracle import Desk, Solution
+
+
+def solve(params: dict[str, Any], desk: Desk) -> Solution:
+    """Thunar's icons are in its accessibility tree by name."""
+    desk.wait_window("Project")
+
+    def icon(name: str) -> tuple[int, int]:
+        return desk.find("icon", f"^{re.escape(name)}$", app="[Tt]hunar")
+
+    yield Drag((icon(params["moved"]), icon("Archive")))
+    yield Click(*icon(params["old"]))
+    yield Key("f2")
+    desk.wait_window("Rename")
+    yield Key("ctrl+a")
+    yield Type(params["new"])
+    yield Key("enter")
+    icon(params["new"])
+    return None
