@@ -26,7 +26,6 @@ Press = Callable[[str, bool], None]
 
 _KEYS_FOR = {"\n": Stroke("enter"), "\t": Stroke("tab")}
 _X_OFFSET = 8
-_PASTE_S = 8.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +41,17 @@ class Pace:
         gap_s: between events that are confirmed.
         blind_gap_s: between events that nobody confirms.
         confirm_s: a guest that has not taken a burst by then is at fault.
+        paste_s: a focused window that has not fetched the text by then does not take pastes.
     """
 
     burst: int = 8
     gap_s: float = 0.0
     blind_gap_s: float = 0.01
     confirm_s: float = 20.0
+    paste_s: float = 8.0
 
     def __post_init__(self) -> None:
-        if not 1 <= self.burst <= 8 or min(self.gap_s, self.blind_gap_s, self.confirm_s) < 0:
+        if not 1 <= self.burst <= 8 or min(self.gap_s, self.blind_gap_s) < 0:
             raise ValueError(f"{self}: burst is 1 to 8, times are not negative")
 
 
@@ -163,7 +164,8 @@ class _Typist:
 
     def paste(self, text: str, done: int) -> None:
         assert self._ops is not None
-        answer = self._ops.call("paste", timeout_s=_PASTE_S + 10, text=text, wait_s=_PASTE_S)
+        wait_s = self._pace.paste_s
+        answer = self._ops.call("paste", timeout_s=wait_s + 10, text=text, wait_s=wait_s)
         if answer.get("fetched") is not True:
             why = str(answer.get("detail"))[:200]
             raise UntypableText(

@@ -123,11 +123,12 @@ class Desk:
     def pump(self, timeout_s: float | None) -> None:
         """Handle X events that are there, or wait for some (or for a new job when idle)."""
         if self._display is not None and self._selections is not None:
+            # Xlib reads events while it flushes: only then does an empty queue mean silence.
+            self._display.flush()
             if self._display.pending_events():
                 while self._display.pending_events():
                     self._selections.handle(self._display.next_event())
                 return
-            self._display.flush()
         watched = [] if self._display is None else [self._display.fileno()]
         if self._current is None:
             watched.append(self._wake_read)

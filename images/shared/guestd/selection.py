@@ -92,7 +92,9 @@ class Selections:
         if event.type == X.SelectionRequest:
             self._serve(event)
         elif event.type == X.SelectionClear:
-            self._held.pop(event.atom, None)
+            # It may be older than an ownership taken again since: only the server knows.
+            if self._display.get_selection_owner(event.atom) != self._window:
+                self._held.pop(event.atom, None)
         elif event.type == X.SelectionNotify:
             self._answer = event
         elif event.type == X.PropertyNotify:
@@ -191,14 +193,9 @@ class Selections:
         return data.decode("utf-8", "replace")
 
     def _take(self) -> tuple[int, bytes] | None:
-        found = self._window.get_full_property(self._property, X.AnyPropertyType)
-        self._window.delete_property(self._property)
-        if found is None:
-            return None
-        value = found.value
-        return found.property_type, value if isinstance(value, bytes) else bytes(
-            value.tobytes() if hasattr(value, "tobytes") else b""
-        )
+        # Read and deleted in one request: between two the owner could write the next piece.
+        found = self._window.get_property(self._property, X.AnyPropertyType, 0, LARGEST // 4, True)
+        return None if found is None else (found.property_type, bytes(found.value or b""))
 
     def _take_pieces(self) -> bytes:
         whole = bytearray()
