@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -55,6 +56,16 @@ class Interrupted(Worker):
     def act(self, observation: Mapping[str, Any], info: Mapping[str, Any]) -> Action:
         """As if the person at the keyboard had enough."""
         raise KeyboardInterrupt
+
+
+class Sleeper(Worker):
+    """Says so, then waits to be interrupted."""
+
+    def act(self, observation: Mapping[str, Any], info: Mapping[str, Any]) -> Action:
+        """Sleep until a signal comes."""
+        print("sleeping", flush=True)
+        signal.pause()
+        return super().act(observation, info)
 
 
 class Dawdler:

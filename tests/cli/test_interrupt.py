@@ -1,0 +1,53 @@
+"""Ctrl-C, to a real process."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cua_gym.record.layout import RunFolder, attempts
+from cua_gym.record.replay import Replay
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def sleeping(tmp_path: Path) -> subprocess.Popen[str]:
+    """A run that did one attempt and sleeps in its second."""
+    command = [sys.executable, "-m", "tests.cli.toy_program", str(tmp_path / "suite")]
+    command += ["run", "type-word", "--json", "--runs", str(tmp_path / "runs")]
+    for agent in ("Worker", "Sleeper"):
+        command += ["--agent", f"tests.run.agents:{agent}"]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line == "sleeping\n":
+            return process
+    raise AssertionError("it never slept")
+
+
+def test_ctrl_c(sleeping: subprocess.Popen[str], tmp_path: Path) -> None:
+    """The run ends with code 130 and no traceback, and the finished attempt is in the answer."""
+    sleeping.send_signal(signal.SIGINT)
+    out, err = sleeping.communicate(timeout=60)
+    assert sleeping.returncode == 130, err
+    assert "Traceback" not in err
+    assert [row["score"] for row in json.loads(out)["outcomes"]] == [1.0]
+    assert sorted(f.result.exists() for f in attempts(tmp_path / "runs")) == [False, True]
+
+
+def test_sigkill(sleeping: subprocess.Popen[str], tmp_path: Path) -> None:
+    """After SIGKILL the finished attempt is whole and the broken one's steps parse."""
+    sleeping.kill()
+    sleeping.communicate(timeout=60)
+    found: list[RunFolder] = sorted(attempts(tmp_path / "runs"), key=lambda f: f.result.exists())
+    broken, done = found
+    assert [s.index for s in Replay(broken).steps()] == [0]
+    assert (Replay(done).result or {})["score"] == 1.0
