@@ -1,0 +1,114 @@
+"""Commands of a build that die with it, their mounts and processes included.
+
+A build mounts /proc and /dev into a half-made system and starts programs in it. When the builder
+is killed, all that must vanish by itself. Each command therefore runs in its own PID, mount and
+IPC namespace, whose first process is killed by the kernel when the builder dies.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+from cua_gym.errors import ImageError
+
+__all__ = ["Runner", "contained"]
+
+_LAST_LINES = 15
+
+
+@cache
+def _prefix(root: bool) -> tuple[str, ...]:
+    """The strongest containment that this machine allows."""
+    # setpriv ties `unshare` to this process, --kill-child ties everything inside to `unshare`.
+    die = ("setpriv", "--pdeathsig", "KILL", "--")
+    unshare = (*die, "unshare", "--mount", "--pid", "--ipc", "--fork", "--kill-child")
+    if root:
+        choices = ((*unshare, "--mount-proc"), unshare)
+    else:
+        choices = ((*unshare, "--user", "--map-current-user"),)
+    for choice in choices:
+        if subprocess.run([*choice, "true"], capture_output=True, check=False).returncode == 0:
+            return choice
+    return die
+
+
+def contained(command: Sequence[str], *, own_namespaces: bool = False) -> list[str]:
+    """``command`` so wrapped that it, its children and its mounts end with this process.
+
+    Args:
+        own_namespaces: the command makes its own namespaces and cannot start inside ours.
+    """
+    if own_namespaces:
+        return ["setpriv", "--pdeathsig", "KILL", "--", *command]
+    return [*_prefix(os.geteuid() == 0), *command]
+
+
+class Runner:
+    """Runs contained commands, logs all they print and reports what is worth showing."""
+
+    def __init__(self, log: Path, progress: Callable[[str], None]) -> None:
+        self._log = log
+        self._progress = progress
+
+    def __call__(self, command: Sequence[str]) -> None:
+        """Run one command; see `run`."""
+        self.run(command)
+
+    def run(
+        self,
+        command: Sequence[str],
+        *,
+        env: dict[str, str] | None = None,
+        own_namespaces: bool = False,
+        show: Callable[[str], str | None] = lambda line: None,
+    ) -> None:
+        """Run to the end.
+
+        Args:
+            env: added to the environment.
+            show: turns an output line into a progress message, or None.
+
+        Raises:
+            ImageError: it failed; the message ends with its last lines.
+        """
+        tail: deque[str] = deque(maxlen=_LAST_LINES)
+        argv = contained(command, own_namespaces=own_namespaces)
+        with self._log.open("a", encoding="utf-8") as log:
+            log.write(f"$ {' '.join(command)}\n")
+            log.flush()
+            try:
+                process = subprocess.Popen(
+                    argv,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                    errors="replace",
+                    env={**os.environ, "LC_ALL": "C.UTF-8", **(env or {})},
+                )
+            except FileNotFoundError as error:
+                raise ImageError(f"{error.filename} is not installed; see `cua-gym doctor`") from error
+            try:
+                assert process.stdout is not None
+                for line in process.stdout:
+                    log.write(line)
+                    tail.append(line.rstrip())
+                    message = show(line.rstrip())
+                    if message:
+                        self._progress(message)
+                code = process.wait()
+            finally:
+                if process.poll() is None:
+                    process.kill()
+                    process.wait()
+                process.stdout.close()  # type: ignore[union-attr]  # made by PIPE above
+        if code != 0:
+            raise ImageError(
+                f"{command[0]} ended with status {code}; its last lines (all in {self._log}):\n"
+                + "\n".join(f"  {line}" for line in tail)
+            )

@@ -1,0 +1,371 @@
+"""The image store: built images in the user's cache, looked up, built once, published whole.
+
+An image is a folder ``images/<name>-<recipe hash>/`` that appears by one rename. Builds happen in
+``images/.build-*`` folders, each locked by its builder for as long as it lives, so that whoever
+comes next can tell a dead build from a running one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cua_gym.errors import ImageError
+from cua_gym.image import build as building
+from cua_gym.image.disk import sha256_of
+from cua_gym.image.manifest import Manifest
+from cua_gym.image.recipe import Recipe, bundled_images, find_recipe, recipe_names
+
+__all__ = ["Image", "ImageStore", "cache_root"]
+
+STALE_VARIABLE = "CUA_GYM_STALE_IMAGE"
+
+Builder = Callable[[Recipe, Path, Path, Callable[[str], None]], Path]
+Stamp = list[int]
+
+
+def cache_root(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where everything that can be made again is kept."""
+    base = environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "cua-gym"
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A complete image.
+
+    Attributes:
+        name: the recipe's name, such as ``debian-12``.
+        folder: holds the manifest, the disks and the control key.
+        manifest: what is known about it.
+    """
+
+    name: str
+    folder: Path
+    manifest: Manifest
+
+    @property
+    def vmdk(self) -> Path:
+        """The image itself: one monolithicSparse file."""
+        return self.folder / "disk.vmdk"
+
+    @property
+    def qcow2(self) -> Path:
+        """What overlays stand on: a VMDK in a backing chain blocks saving a machine."""
+        return self.folder / f"disk-{self.manifest.disk_sha256[:12]}.qcow2"
+
+    @property
+    def control_key(self) -> Path:
+        """Private half of the key that opens the control account; never in the guest."""
+        return self.folder / "control_key"
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all its files are there."""
+        return all(path.is_file() for path in (self.vmdk, self.qcow2, self.control_key))
+
+    def verify(self) -> None:
+        """Check that the disks are still those that were built.
+
+        The hash is taken only when a file's size, times or inode differ from those at its last
+        verification: `qemu-img check` calls a swapped base sound, while all overlays on it are
+        silently wrong.
+
+        Raises:
+            ImageError: a disk has changed.
+        """
+        for path, recorded in (
+            (self.qcow2, self.manifest.qcow2_sha256),
+            (self.vmdk, self.manifest.disk_sha256),
+        ):
+            if self._stamps().get(path.name) == _stamp(path):
+                continue
+            found = sha256_of(path)
+            if found != recorded:
+                raise ImageError(
+                    f"{path} has changed since it was built: its SHA-256 is {found[:12]}, the "
+                    f"manifest says {recorded[:12]}. Overlays and states made on it are wrong. "
+                    f"Run `cua-gym image rm {self.name}` and `make image IMAGE={self.name}`"
+                )
+            self._record_stamp(path)
+
+    def users(self) -> list[int]:
+        """Processes that have one of the disks open, as far as this user may see."""
+        inodes = {(s.st_dev, s.st_ino) for s in (self.vmdk.stat(), self.qcow2.stat())}
+        return sorted(_holders(inodes))
+
+    def _stamps(self) -> dict[str, Stamp]:
+        try:
+            stamps: dict[str, Stamp] = json.loads((self.folder / ".verified").read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return stamps
+
+    def _record_stamp(self, path: Path) -> None:
+        text = json.dumps({**self._stamps(), path.name: _stamp(path)})
+        try:
+            _write_atomically(self.folder / ".verified", text)
+        except OSError:
+            pass  # A cache that is shared read-only: the next verification takes the hash again.
+
+
+class ImageStore:
+    """Images by name.
+
+    Args:
+        root: the cache; by default `cache_root`.
+        search: folders of recipes, first match wins; by default those that come with cua_gym.
+        builder: makes an image in a folder; tests put a quick one here.
+    """
+
+    def __init__(
+        self,
+        root: Path | None = None,
+        *,
+        search: Sequence[Path] | None = None,
+        builder: Builder = building.build,
+    ) -> None:
+        self._images = (root or cache_root()) / "images"
+        self._search = tuple(search) if search is not None else (bundled_images(),)
+        self._builder = builder
+
+    @property
+    def root(self) -> Path:
+        """The folder that holds the images."""
+        return self._images
+
+    @property
+    def search(self) -> tuple[Path, ...]:
+        """The folders in which recipes are looked up."""
+        return self._search
+
+    def get(self, name: str) -> Image:
+        """The image built from the current recipe called ``name``.
+
+        With ``CUA_GYM_STALE_IMAGE=1`` in the environment an older build does, with a warning;
+        that is for working on a recipe while others use the image.
+
+        Raises:
+            ImageError: no such recipe, not built, or its disk has changed.
+        """
+        recipe = find_recipe(name, self._search)
+        image = self._load(self._folder(recipe))
+        if image is None:
+            older = [image for image in self.list() if image.name == name]
+            if not (older and os.environ.get(STALE_VARIABLE) == "1"):
+                built = f"{len(older)} from older recipes are" if older else "none is"
+                raise ImageError(
+                    f"image {name!r} of the current recipe ({recipe.hash[:12]}) is not in "
+                    f"{self._images}, where {built}; run `make image IMAGE={name}`"
+                )
+            image = older[0]
+            warnings.warn(
+                f"using image {image.folder.name}, built from an older recipe "
+                f"({STALE_VARIABLE}=1)",
+                stacklevel=2,
+            )
+        image.verify()
+        return image
+
+    def list(self) -> list[Image]:
+        """All complete images, newest first."""
+        found = [self._load(path.parent) for path in self._images.glob("[!.]*/manifest.json")]
+        images = [image for image in found if image is not None]
+        return sorted(images, key=lambda image: image.manifest.created, reverse=True)
+
+    def is_current(self, image: Image) -> bool:
+        """Whether the recipe of today would build this very image."""
+        try:
+            return find_recipe(image.name, self._search).hash == image.manifest.recipe_hash
+        except ImageError:
+            return False
+
+    def find(self, name: str) -> list[Image]:
+        """Images by recipe name, or by folder name for one build; newest first.
+
+        Raises:
+            ImageError: there is none; near names are suggested.
+        """
+        images = self.list()
+        found = [image for image in images if name in (image.name, image.folder.name)]
+        if not found:
+            names = sorted({word for image in images for word in (image.name, image.folder.name)})
+            near = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
+            hint = f"did you mean {' or '.join(near)}?" if near else "see `cua-gym image list`."
+            raise ImageError(f"no image {name!r} in {self._images}; {hint}")
+        return found
+
+    def remove(self, image: Image) -> None:
+        """Delete an image.
+
+        Raises:
+            ImageError: a machine runs on it.
+        """
+        users = image.users()
+        if users:
+            raise ImageError(
+                f"image {image.folder.name} is in use by process {', '.join(map(str, users))}; "
+                "end those machines first"
+            )
+        # Renamed first: no moment at which others see half of it.
+        grave = self._images / f".build-removed-{image.folder.name}-{os.getpid()}"
+        image.folder.rename(grave)
+        _remove_tree(grave)
+
+    def ensure(self, name: str, progress: Callable[[str], None] = lambda message: None) -> Image:
+        """The image called ``name``, built first if need be.
+
+        Two processes may ask at once: one builds, the other waits for it.
+
+        Raises:
+            ImageError: it cannot be built here.
+        """
+        recipe = find_recipe(name, self._search)
+        folder = self._folder(recipe)
+        image = self._load(folder)
+        if image is None:
+            self._images.mkdir(parents=True, exist_ok=True)
+            with _locked(self._images / f".lock-{folder.name}", progress, name):
+                image = self._load(folder) or self._build(recipe, folder, progress)
+        image.verify()
+        return image
+
+    def _build(self, recipe: Recipe, folder: Path, progress: Callable[[str], None]) -> Image:
+        with self._workshop(recipe.name) as work:
+            log = self._images / f"build-{folder.name}.log"
+            log.write_text("", encoding="utf-8")
+            made = self._builder(recipe, work, log, progress)
+            image = Image(recipe.name, made, Manifest.read(made / "manifest.json"))
+            if not image.is_complete:
+                raise ImageError(f"the build of {recipe.name!r} left no complete image in {made}")
+            if folder.exists():
+                _remove_tree(folder)
+            made.rename(folder)
+        image = Image(recipe.name, folder, image.manifest)
+        # Just written, by us, from contents that the manifest's hashes were taken of.
+        for disk in (image.vmdk, image.qcow2):
+            image._record_stamp(disk)
+        return image
+
+    @contextlib.contextmanager
+    def _workshop(self, name: str) -> Iterator[Path]:
+        """A private folder for one build; those of dead builds are removed on the way."""
+        with _locked(self._images / ".lock-workshops", lambda message: None, name):
+            self.sweep()
+            work = Path(tempfile.mkdtemp(prefix=f".build-{name}-", dir=self._images))
+            lock = os.open(work / "owner.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            yield work
+        finally:
+            _remove_tree(work)
+            os.close(lock)
+
+    def sweep(self) -> list[str]:
+        """Remove what dead builds left; returns the names of the removed folders."""
+        removed = []
+        for work in sorted(self._images.glob(".build-*")):
+            if _is_dead(work):
+                _remove_tree(work)
+                removed.append(work.name)
+        return removed
+
+    def _folder(self, recipe: Recipe) -> Path:
+        return self._images / f"{recipe.name}-{recipe.hash[:12]}"
+
+    def _load(self, folder: Path) -> Image | None:
+        if not (folder / "manifest.json").is_file():
+            return None
+        manifest = Manifest.read(folder / "manifest.json")
+        image = Image(manifest.name, folder, manifest)
+        return image if image.is_complete else None
+
+    def names(self) -> list[str]:
+        """Names of all recipes that can be built."""
+        return recipe_names(self._search)
+
+
+@contextlib.contextmanager
+def _locked(path: Path, progress: Callable[[str], None], name: str) -> Iterator[None]:
+    """Hold a lock file; the file stays, since removing it would split waiters from newcomers."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            progress(f"another process is building {name}; waiting for it")
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _is_dead(work: Path) -> bool:
+    """Whether the builder of this folder has ended: its lock ended with it."""
+    try:
+        descriptor = os.open(work / "owner.lock", os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _remove_tree(folder: Path) -> None:
+    """Delete a folder of ours.
+
+    Raises:
+        ImageError: something is still mounted below it, or another user's files stay.
+    """
+    mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    inside = [line.split()[4] for line in mounts if line.split()[4].startswith(f"{folder}/")]
+    if inside:
+        raise ImageError(f"{inside[0]} is still mounted; unmount it, then remove {folder}")
+    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists() and shutil.which("mmdebstrap"):
+        # A build in a user namespace leaves files of subordinate ids: only there they can go.
+        subprocess.run(
+            ["mmdebstrap", "--unshare-helper", "rm", "-rf", str(folder)],
+            capture_output=True,
+            check=False,
+        )
+    if folder.exists():
+        raise ImageError(f"cannot remove {folder}; remove it as root")
+
+
+def _stamp(path: Path) -> Stamp:
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+
+
+def _holders(inodes: set[tuple[int, int]]) -> set[int]:
+    """Processes with a descriptor open on one of these (device, inode) pairs."""
+    holders = set()
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        try:
+            status = link.stat()
+        except OSError:
+            continue  # closed meanwhile, or another user's
+        if (status.st_dev, status.st_ino) in inodes:
+            holders.add(int(link.parts[2]))
+    return holders - {os.getpid()}
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    temporary = path.with_name(f"{path.name}.{os.getpid()}")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
