@@ -1,4 +1,4 @@
-"""Building: packages to a root file system to a disk, in a folder that nobody sees until it is done.
+"""Building: packages to a root file system to a disk, in a folder nobody sees until it is done.
 
 `build` leaves a complete image in a folder; where that folder lies and when it becomes visible is
 the store's business (`cua_gym.image.store`).
@@ -42,6 +42,14 @@ HOST_PACKAGES = {
 NEEDED_BYTES = 8 * 2**30
 
 _STEPS = "tmp/cua-steps"  # inside the guest's root, gone with the rest of /tmp at the end
+
+# What the host takes out of the finished root: for the boot sectors and for the manifest.
+_PARTS = (
+    "boot/grub/boot.img",
+    "boot/grub/core.img",
+    "etc/ssh/ssh_host_ed25519_key.pub",
+    "var/lib/dpkg/status",
+)
 
 
 def missing_host_tools() -> dict[str, str]:
@@ -198,10 +206,8 @@ def _make_rootfs(
     hooks = [
         f"tar-in {shlex.quote(str(steps))} /",
         f'chroot "$1" sh /{_STEPS}/run',
-        f"download /var/lib/dpkg/status {shlex.quote(str(parts / 'status'))}",
+        *(f"download /{path} {shlex.quote(str(parts / Path(path).name))}" for path in _PARTS),
     ]
-    for path in ("boot/grub/boot.img", "boot/grub/core.img", "etc/ssh/ssh_host_ed25519_key.pub"):
-        hooks.append(f"download /{path} {shlex.quote(str(parts / Path(path).name))}")
     command += [f"--customize-hook={hook}" for hook in hooks]
     command += [spec.suite, str(rootfs), str(sources)]
 

@@ -27,6 +27,7 @@ def _prefix(root: bool) -> tuple[str, ...]:
     # setpriv ties `unshare` to this process, --kill-child ties everything inside to `unshare`.
     die = ("setpriv", "--pdeathsig", "KILL", "--")
     unshare = (*die, "unshare", "--mount", "--pid", "--ipc", "--fork", "--kill-child")
+    choices: tuple[tuple[str, ...], ...]
     if root:
         choices = ((*unshare, "--mount-proc"), unshare)
     else:
@@ -92,7 +93,9 @@ class Runner:
                     env={**os.environ, "LC_ALL": "C.UTF-8", **(env or {})},
                 )
             except FileNotFoundError as error:
-                raise ImageError(f"{error.filename} is not installed; see `cua-gym doctor`") from error
+                raise ImageError(
+                    f"{error.filename} is not installed; see `cua-gym doctor`"
+                ) from error
             try:
                 assert process.stdout is not None
                 for line in process.stdout:

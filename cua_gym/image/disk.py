@@ -14,7 +14,14 @@ from pathlib import Path
 
 from cua_gym.errors import ImageError
 
-__all__ = ["FILESYSTEM_LABEL", "convert", "make_raw_disk", "mke2fs_command", "sha256_of", "write_mbr"]
+__all__ = [
+    "FILESYSTEM_LABEL",
+    "convert",
+    "make_raw_disk",
+    "mke2fs_command",
+    "sha256_of",
+    "write_mbr",
+]
 
 Run = Callable[[Sequence[str]], None]
 
@@ -74,9 +81,7 @@ def write_mbr(raw: Path, boot_img: bytes, core_img: bytes, disk_signature: int) 
     sector[_DRIVE_CHECK_AT : _DRIVE_CHECK_AT + 2] = _NOP_NOP
     struct.pack_into("<I", sector, _BOOT_CODE_BYTES, disk_signature)
     no_chs = b"\xfe\xff\xff"
-    struct.pack_into(
-        "<B3sB3sII", sector, 446, 0x80, no_chs, 0x83, no_chs, PARTITION_START, sectors
-    )
+    struct.pack_into("<B3sB3sII", sector, 446, 0x80, no_chs, 0x83, no_chs, PARTITION_START, sectors)
     sector[510:] = b"\x55\xaa"
     with raw.open("r+b") as disk:
         disk.write(sector)

@@ -82,7 +82,7 @@ def choose_format(wanted: str | None, target: str | None) -> str:
 
 
 def export_image(
-    image: Image, output: Path, *, format: str, progress: Callable[[str], None]
+    image: Image, output: Path, *, form: str, progress: Callable[[str], None]
 ) -> Exported:
     """Write an image's disk to ``output``.
 
@@ -97,13 +97,13 @@ def export_image(
             f"{image.vmdk} has changed since it was built (SHA-256 {found[:12]}, the manifest "
             f"says {image.manifest.disk_sha256[:12]}); build the image again"
         )
-    return export_disk(image.vmdk, output, format=format, progress=progress)
+    return export_disk(image.vmdk, output, form=form, progress=progress)
 
 
 def export_disk(
-    source: Path, output: Path, *, format: str, progress: Callable[[str], None]
+    source: Path, output: Path, *, form: str, progress: Callable[[str], None]
 ) -> Exported:
-    """Convert any disk, split VMDKs included, to one file in ``format``.
+    """Convert any disk, split VMDKs included, to one file in the format ``form``.
 
     Raises:
         ImageError: a part is missing, the disk is open for writing, or the output exists.
@@ -115,20 +115,20 @@ def export_disk(
     info = disk_info(source)
     virtual_bytes = int(info["virtual-size"])
     _require_quiet(source, info)
-    need = int(info.get("actual-size", 0)) * (2 if format == "stream-vmdk" else 1)
+    need = int(info.get("actual-size", 0)) * (2 if form == "stream-vmdk" else 1)
     free = shutil.disk_usage(output.parent).free
     if free < need:
         raise ImageError(
             f"the export needs about {need / 2**30:.1f} GiB in {output.parent}, "
             f"{free / 2**30:.1f} GiB are free"
         )
-    item = FORMATS[format]
+    item = FORMATS[form]
     progress(f"writing {item.says}")
     with tempfile.TemporaryDirectory(prefix=".export-", dir=output.parent) as folder:
         work = Path(folder)
         made = work / output.name
         runner = Runner(work / "log", lambda message: None)
-        if format == "stream-vmdk":
+        if form == "stream-vmdk":
             raw = work / "disk.raw"
             _convert(runner, source, info["format"], raw, "raw", [])
             write_stream(raw, made)
@@ -138,11 +138,11 @@ def export_disk(
                 _ovf(output, virtual_bytes, made.stat().st_size), encoding="utf-8"
             )
         else:
-            options = ["-o", "subformat=monolithicSparse"] if format == "vmdk" else []
-            _convert(runner, source, info["format"], made, format, options)
+            options = ["-o", "subformat=monolithicSparse"] if form == "vmdk" else []
+            _convert(runner, source, info["format"], made, form, options)
         made.rename(output)
     return Exported(
-        output, format, item.says, item.targets, virtual_bytes,
+        output, form, item.says, item.targets, virtual_bytes,
         output.stat().st_size, sha256_of(output),
     )  # fmt: skip
 
@@ -188,10 +188,10 @@ def _require_quiet(source: Path, info: dict[str, Any]) -> None:
 
 
 def _convert(
-    runner: Runner, source: Path, source_format: str, target: Path, format: str, options: list[str]
+    runner: Runner, source: Path, source_format: str, target: Path, form: str, options: list[str]
 ) -> None:
     runner.run(
-        ["qemu-img", "convert", "-f", source_format, "-O", format, *options,
+        ["qemu-img", "convert", "-f", source_format, "-O", form, *options,
          str(source), str(target)]
     )  # fmt: skip
 

@@ -170,9 +170,7 @@ def bundled_images() -> Path:
 
 def recipe_names(search: Sequence[Path]) -> list[str]:
     """Names of all recipes in these folders."""
-    return sorted(
-        {path.parent.name for folder in search for path in folder.glob("*/recipe.toml")}
-    )
+    return sorted({path.parent.name for folder in search for path in folder.glob("*/recipe.toml")})
 
 
 def find_recipe(name: str, search: Sequence[Path]) -> Recipe:

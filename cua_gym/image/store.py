@@ -7,6 +7,7 @@ comes next can tell a dead build from a running one.
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import difflib
 import fcntl
@@ -170,14 +171,13 @@ class ImageStore:
                 )
             image = older[0]
             warnings.warn(
-                f"using image {image.folder.name}, built from an older recipe "
-                f"({STALE_VARIABLE}=1)",
+                f"using image {image.folder.name}, built from an older recipe ({STALE_VARIABLE}=1)",
                 stacklevel=2,
             )
         image.verify()
         return image
 
-    def list(self) -> list[Image]:
+    def list(self) -> builtins.list[Image]:
         """All complete images, newest first."""
         found = [self._load(path.parent) for path in self._images.glob("[!.]*/manifest.json")]
         images = [image for image in found if image is not None]
@@ -190,7 +190,7 @@ class ImageStore:
         except ImageError:
             return False
 
-    def find(self, name: str) -> list[Image]:
+    def find(self, name: str) -> builtins.list[Image]:
         """Images by recipe name, or by folder name for one build; newest first.
 
         Raises:
@@ -271,7 +271,7 @@ class ImageStore:
             _remove_tree(work)
             os.close(lock)
 
-    def sweep(self) -> list[str]:
+    def sweep(self) -> builtins.list[str]:
         """Remove what dead builds left; returns the names of the removed folders."""
         removed = []
         for work in sorted(self._images.glob(".build-*")):
@@ -290,7 +290,7 @@ class ImageStore:
         image = Image(manifest.name, folder, manifest)
         return image if image.is_complete else None
 
-    def names(self) -> list[str]:
+    def names(self) -> builtins.list[str]:
         """Names of all recipes that can be built."""
         return recipe_names(self._search)
 

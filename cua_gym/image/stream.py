@@ -201,9 +201,7 @@ def check_stream(path: Path, virtual_bytes: int) -> None:
             raise refuse("it has grains but no grain table")
 
 
-def _walk(
-    file: BinaryIO, start: int, end: int, refuse: object
-) -> tuple[list[int], list[int], int]:
+def _walk(file: BinaryIO, start: int, end: int, refuse: object) -> tuple[list[int], list[int], int]:
     """Follow the markers: grains (their guest sectors), tables and the directory (file sectors)."""
     assert callable(refuse)
     grains: list[int] = []
