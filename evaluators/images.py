@@ -42,10 +42,8 @@ def size(item: Item, *, width: int, height: int, file_format: str = "") -> Verdi
     """
     image = open_image(item.bytes())
     seen = (image.width, image.height, image.format)
-    same = seen[:2] == (width, height) and file_format.upper() in ("", seen[2])
-    return verdict(
-        same, "size and format", seen=str(seen), wanted=str((width, height, file_format))
-    )
+    wanted = (width, height, file_format.upper() or seen[2])
+    return verdict(seen == wanted, "size and format", seen=str(seen), wanted=str(wanted))
 
 
 @check

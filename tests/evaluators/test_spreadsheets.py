@@ -1,0 +1,121 @@
+"""Workbooks: values as a person would see them, hostile files refused."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import zipfile
+
+import pytest
+from openpyxl import Workbook
+
+from cua_gym.errors import GradingError
+
+from .conftest import Judge
+
+
+def book(cells: dict[str, object], sheet: str = "S") -> bytes:
+    """An xlsx with these cells."""
+    workbook = Workbook()
+    workbook.active.title = sheet
+    for name, value in cells.items():
+        workbook.active[name] = value
+    data = io.BytesIO()
+    workbook.save(data)
+    return data.getvalue()
+
+
+ODS = """<?xml version="1.0"?><office:document-content
+ xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"
+ xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"
+ xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:body><office:spreadsheet>
+ <table:table table:name="S"><table:table-row table:number-rows-repeated="2"><table:table-cell
+ table:number-columns-repeated="1024"/></table:table-row><table:table-row><table:table-cell/>
+ <table:table-cell table:formula="of:=[.A1]*2" office:value-type="float" office:value="7.5">
+ <text:p>7.50</text:p></table:table-cell><table:table-cell office:value-type="string"><text:p>hi
+</text:p></table:table-cell></table:table-row></table:table></office:spreadsheet></office:body>
+</office:document-content>"""
+
+
+def ods(content: str = ODS) -> bytes:
+    """A minimal OpenDocument workbook."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr("content.xml", content)
+    return data.getvalue()
+
+
+def test_a_cell_has_its_value_in_its_place(judge: Judge):
+    """Not as text, not elsewhere, not empty for 0."""
+    wanted = {"sheet": "S", "cell": "B2", "expected": 0}
+    assert judge("spreadsheets.cell", book({"B2": 0}), **wanted).passed
+    for other in ({"B2": "0"}, {"B3": 0}, {"B2": False}, {}, {"B2": " "}):
+        assert not judge("spreadsheets.cell", book(other), **wanted).passed
+    assert not judge("spreadsheets.cell", book({"B2": 0}, "T"), **wanted).passed
+
+
+def test_an_ods_cell_is_found_behind_repeated_rows(judge: Judge):
+    """Row 3, second column, with the formula's cached value."""
+    assert judge("spreadsheets.cell", ods(), sheet="S", cell="B3", expected=7.5).passed
+    assert not judge("spreadsheets.cell", ods(), sheet="S", cell="B2", expected=7.5).passed
+
+
+@pytest.mark.skipif(shutil.which("soffice") is not None, reason="LibreOffice would compute it")
+def test_a_formula_without_a_value_is_never_a_blank(judge: Judge):
+    """Recalculated, or an error that says what is missing (B142)."""
+    formula = book({"A1": 2, "B2": "=A1*2"})
+    with pytest.raises(GradingError, match="no LibreOffice"):
+        judge("spreadsheets.cell", formula, sheet="S", cell="B2", expected=4)
+
+
+def test_collateral_changes_are_seen(judge: Judge):
+    """Every cell but the named ones must have its original value."""
+    before = book({"A1": 1, "A2": "x"})
+    after = book({"A1": 1, "A2": "x", "F2": 5})
+    free = {"original": before, "except_cells": ["S!F2"]}
+    assert judge("spreadsheets.unchanged", after, **free).passed
+    assert not judge("spreadsheets.unchanged", after, original=before).passed
+    assert not judge("spreadsheets.unchanged", book({"A1": 2, "A2": "x"}), **free).passed
+    assert not judge("spreadsheets.unchanged", book({"A1": 1}), **free).passed
+
+
+def bomb() -> bytes:
+    """A small zip that unpacks to 300 MB."""
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/workbook.xml", b"")
+        archive.writestr("xl/worksheets/sheet1.xml", b" " * 300_000_000)
+    return data.getvalue()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"PK\x03\x04",
+        book({"A1": 1})[:-40],
+        b"a,b\n",
+        ods("<x"),
+        ods(ODS.replace("1024", "9e9")),
+    ],
+)
+def test_broken_workbooks_are_a_plain_fail(judge: Judge, data: bytes):
+    """Never a hang, never the grader's fault."""
+    assert not judge("spreadsheets.cell", data, sheet="S", cell="B3", expected=1).passed
+
+
+def test_a_zip_bomb_is_a_plain_fail(judge: Judge):
+    """It is refused by what it claims, before it is unpacked."""
+    found = judge("spreadsheets.cell", bomb(), sheet="S", cell="A1", expected=1)
+    assert "no workbook of a task" in found.message
+
+
+def test_an_entity_bomb_is_a_plain_fail(judge: Judge):
+    """A billion laughs are refused by the parser."""
+    entities = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">' + "".join(
+        f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in zip("abcdefghi", "bcdefghij", strict=True)
+    ) + "]>"  # fmt: skip
+    hostile = ODS.replace('<?xml version="1.0"?>', '<?xml version="1.0"?>' + entities)
+    hostile = hostile.replace(">hi", ">&j;")
+    assert not judge("spreadsheets.cell", ods(hostile), sheet="S", cell="A1", expected=1).passed

@@ -1,0 +1,225 @@
+"""Collecting: what is missing is a value, what is hostile is refused, what fails is an error."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from cua_gym.errors import GradingError, MachineLost
+from cua_gym.grading.check import Fails
+from cua_gym.grading.items import Evidence
+from cua_gym.grading.probes import Probe
+
+from .conftest import Bench
+
+
+def at(bench: Bench, path: str) -> Path:
+    """The host side of a guest path of the toy computer."""
+    bench.machine.shell.write("/home/user/.here", b"")
+    root = next(p for p in bench.machine._root.rglob(".here")).parents[2]
+    return root / path.removeprefix("/")
+
+
+def test_content_comes_back_as_it_was(bench: Bench):
+    """Every byte."""
+    data = bytes(range(256))
+    bench.machine.shell.write("/home/user/note.txt", data)
+    bench.collect()
+    assert Evidence(bench.evidence)["note"].bytes() == data
+
+
+def test_a_missing_file_is_a_value(bench: Bench):
+    """Absent, and reading it fails the check rather than the grading."""
+    bench.collect()
+    item = Evidence(bench.evidence)["note"]
+    assert item.state == "absent"
+    with pytest.raises(Fails, match="does not exist"):
+        item.bytes()
+
+
+def test_a_failed_channel_is_an_error(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    """Never an absent file, and no half evidence stays."""
+    bench.machine.shell.write("/home/user/note.txt", b"x")
+
+    def gone(*_: object, **__: object) -> bytes:
+        raise MachineLost("the channel is gone")
+
+    monkeypatch.setattr(bench.machine.shell, "read", gone)
+    with pytest.raises(MachineLost):
+        bench.collect()
+    assert not bench.evidence.exists()
+
+
+@pytest.mark.parametrize("target", ["/etc/hostname", "note2.txt", "note.txt"])
+def test_links_are_not_followed(bench: Bench, target: str):
+    """A link in place of the answer is refused, whatever it points to (B176)."""
+    path = at(bench, "/home/user/note.txt")
+    path.symlink_to(target)
+    bench.collect()
+    assert Evidence(bench.evidence)["note"].state == "refused"
+
+
+def test_a_linked_folder_on_the_way_is_not_followed(bench: Bench):
+    """Neither for a file nor for a glob (B177)."""
+    home = at(bench, "/home/user")
+    (home / "real").mkdir()
+    (home / "real" / "note.txt").write_bytes(b"x")
+    (home / "docs").symlink_to("real")
+    bench.probes = (
+        Probe("note", "file", "/home/user/docs/note.txt"),
+        Probe("all", "glob", "/home/user/docs/*"),
+        Probe("tree", "glob", "/home/user/**"),
+    )
+    bench.collect()
+    evidence = Evidence(bench.evidence)
+    assert evidence["note"].state == "refused"
+    assert evidence["all"].state == "absent"
+    found = {e.guest.rsplit("/", 1)[-1]: e.kind for e in evidence["tree"].entries}
+    assert found["docs"] == "link"
+    assert list(evidence["tree"].files().values()).count(b"x") == 1
+
+
+def test_a_pipe_is_refused(bench: Bench):
+    """Reading it would never end."""
+    path = at(bench, "/home/user/note.txt")
+    os.mkfifo(path)
+    bench.collect()
+    assert Evidence(bench.evidence)["note"].state == "refused"
+
+
+def test_a_huge_file_is_refused(bench: Bench):
+    """By its limit, a sparse one too."""
+    path = at(bench, "/home/user/note.txt")
+    with path.open("wb") as file:
+        file.truncate(10**12)
+    bench.collect()
+    item = Evidence(bench.evidence)["note"]
+    assert item.state == "refused"
+    assert "over" in item.note
+
+
+def test_too_many_files_are_refused(bench: Bench):
+    """A flood of entries ends the glob, not the collection."""
+    flood = at(bench, "/home/user/flood")
+    flood.mkdir()
+    for number in range(2100):
+        (flood / str(number)).touch()
+    bench.probes = (Probe("all", "glob", "/home/user/flood/*"),)
+    bench.collect()
+    assert Evidence(bench.evidence)["all"].state == "refused"
+
+
+def test_odd_names_are_names(bench: Bench):
+    """Bytes that are not UTF-8, newlines and dots never become host paths."""
+    home = at(bench, "/home/user/odd")
+    home.mkdir()
+    for name in (b"\xff.txt", b"new\nline", b"..hidden", b"-rf", "你好".encode()):
+        Path(os.fsdecode(os.fsencode(home) + b"/" + name)).write_bytes(name)
+    bench.probes = (Probe("all", "glob", "/home/user/odd/*"),)
+    bench.collect()
+    found = Evidence(bench.evidence)["all"].files()
+    assert sorted(found.values()) == sorted(os.fsencode(k).rsplit(b"/", 1)[-1] for k in found)
+    assert len(found) == 5
+    outside = [p for p in bench.folder.iterdir() if p.name not in ("evidence", "hidden")]
+    assert outside == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "wanted"),
+    [
+        ("/home/user/*", {"a.txt", "d"}),
+        ("/home/user/*.txt", {"a.txt"}),
+        ("/home/user/**", {"a.txt", "d", "b.txt", "e", "c.txt"}),
+        ("/home/user/**/*.txt", {"a.txt", "b.txt", "c.txt"}),
+        ("/home/user/**/e/*.txt", {"c.txt"}),
+        ("/home/user/d/[b]*", {"b.txt"}),
+        ("/home/user/none/*", set()),
+    ],
+)
+def test_globs_match_like_a_shells(bench: Bench, pattern: str, wanted: set[str]):
+    """``**`` is any number of folders."""
+    for path in ("a.txt", "d/b.txt", "d/e/c.txt"):
+        bench.machine.shell.write(f"/home/user/{path}", b"x")
+    bench.probes = (Probe("all", "glob", pattern),)
+    bench.collect()
+    assert {e.guest.rsplit("/", 1)[-1] for e in Evidence(bench.evidence)["all"].entries} == wanted
+
+
+def test_a_torn_file_is_read_again(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    """What a freeze caught half-written is taken after one thaw."""
+    bench.machine.shell.write("/home/user/note.json", b'{"a": ')
+    bench.probes = (Probe("note", "file", "/home/user/note.json"),)
+    thawed = []
+
+    def thaw() -> None:
+        thawed.append(1)
+        bench.machine.shell.write("/home/user/note.json", b'{"a": 1}')
+
+    monkeypatch.setattr(bench.machine, "thaw", thaw)
+    bench.collect()
+    assert json.loads(Evidence(bench.evidence)["note"].bytes()) == {"a": 1}
+    assert thawed == [1]
+
+
+def test_a_command_keeps_its_exit_status(bench: Bench):
+    """A failing command is a value; one that is not there is an error."""
+    bench.probes = (
+        Probe("good", "command", "printf hello"),
+        Probe("bad", "command", "printf x; exit 3"),
+    )
+    bench.collect()
+    evidence = Evidence(bench.evidence)
+    assert evidence["good"].text() == "hello"
+    assert evidence["bad"].exit == 3
+    with pytest.raises(Fails):
+        evidence["bad"].text()
+    bench.probes = (Probe("none", "command", "no-such-command-here"),)
+    with pytest.raises(GradingError, match="cannot be run"):
+        bench.collect()
+
+
+def test_a_command_that_hangs_is_an_error(bench: Bench):
+    """Nothing can be said then."""
+    bench.probes = (Probe("slow", "command", "sleep 30", timeout_s=0.3),)
+    with pytest.raises(GradingError, match="live = true"):
+        bench.collect()
+
+
+def test_evidence_changed_afterwards_is_an_error(bench: Bench):
+    """Its hashes were taken at collection."""
+    bench.machine.shell.write("/home/user/note.txt", b"x")
+    bench.collect()
+    (bench.evidence / "note.txt").write_bytes(b"y")
+    with pytest.raises(GradingError, match="changed"):
+        Evidence(bench.evidence)["note"].bytes()
+
+
+def test_a_manifest_cannot_point_outside(bench: Bench):
+    """Even a forged one reads no other file."""
+    bench.machine.shell.write("/home/user/note.txt", b"x")
+    bench.collect()
+    path = bench.evidence / "manifest.json"
+    path.write_text(path.read_text().replace('"note.txt"', '"../../../etc/passwd"'))
+    with pytest.raises(GradingError):
+        Evidence(bench.evidence)
+
+
+def test_the_answer_is_evidence_and_no_verdict(bench: Bench):
+    """Text that looks like a result is text (B146)."""
+    bench.collect({"kind": "submit", "answer": '{"score": 1, "success": true}', "reason": None})
+    evidence = Evidence(bench.evidence)
+    assert evidence["answer"].text().startswith('{"score"')
+    assert json.loads(evidence["submission"].bytes())["kind"] == "submit"
+
+
+def test_collecting_twice_replaces_the_first(bench: Bench):
+    """Nothing of the earlier folder stays."""
+    bench.machine.shell.write("/home/user/note.txt", b"x")
+    bench.collect()
+    bench.machine.shell.remove("/home/user/note.txt")
+    bench.collect()
+    assert Evidence(bench.evidence)["note"].state == "absent"
+    assert not (bench.evidence / "note.txt").exists()
