@@ -156,10 +156,10 @@ def env_words(cwd: str | None, env: Mapping[str, str]) -> list[str]:
     """``env`` and its arguments; a program must follow whose name holds no ``=``.
 
     Raises:
-        ActionError: a name that no environment can hold, or a NUL.
+        ActionError: a name that no shell could use, or a NUL.
     """
     for name, value in env.items():
-        if not name or "=" in name or "\0" in name + value or name.startswith("-"):
+        if not (name.isascii() and name.isidentifier()) or "\0" in value:
             raise ActionError(f"not a possible environment entry: {name!r}={value[:200]!r}")
     return ["env", *(("-C", cwd) if cwd else ()), *(f"{k}={v}" for k, v in env.items())]
 

@@ -4,7 +4,7 @@ Responsible for whose account a command runs as, for whole folders streamed as t
 `ssh_connection`, `commands`, `sftp` and `archive` together. Leaves the road to the guest to
 ``connect`` and the desktop's environment to ``/usr/lib/cua-gym/as-user`` in the guest::
 
-    as-user [--cwd DIR] [--env NAME=VALUE]... -- PROGRAM [ARGUMENT]...
+    as-user [--cwd DIR] [NAME=VALUE]... PROGRAM [ARGUMENT]...
 
 Background jobs: see `cua_gym.machine.commands`. There is never a terminal, so a program that
 asks for a password (``sudo`` without NOPASSWD) fails at once.
@@ -140,10 +140,10 @@ class SshShell:
             return Command(token, argv, cwd, env)
         inner = {**env, TOKEN_NAME: token}
         if account == self._desktop:
-            words = [AS_USER, *(("--cwd", cwd) if cwd else ())]
-            for entry in env_words(None, inner)[1:]:
-                words += ["--env", entry]
-            return Command(token, [*words, "--", *argv], guard=("test", "-x", AS_USER))
+            words = [AS_USER, *(("--cwd", cwd) if cwd else ()), *env_words(None, inner)[1:]]
+            if "=" in argv[0]:  # as-user would take it for one more variable
+                words += ["setsid", "-w", "--"]
+            return Command(token, [*words, *argv], guard=("test", "-x", AS_USER))
         program = shlex.join(["exec", *env_words(cwd, inner), "setsid", "-w", "--", *argv])
         words = ["runuser", "-l", account, "-s", "/bin/sh", "-c", program]
         return Command(token, words, guard=("id", "-u", "--", account))
@@ -153,8 +153,11 @@ class SshShell:
         channel.settimeout(None)
 
         def feed(data: bytes) -> None:
-            channel.sendall(data)
-            channel.shutdown_write()
+            try:
+                channel.sendall(data)
+                channel.shutdown_write()
+            except (EOFError, paramiko.SSHException) as error:
+                raise ConnectionError(str(error)) from error
 
         wire = Wire(
             stdout=lambda: bytes(channel.recv(_READ)),
@@ -225,14 +228,14 @@ class SshShell:
                 try:
                     pack(source, _ChannelWriter(channel), owner=owner)
                     channel.shutdown_write()
-                except OSError as error:
-                    if isinstance(error, TimeoutError) or not channel.closed:
+                except OSError:
+                    if channel.exit_status < 0:
                         raise
                     # tar ended early; its own words say why
                 complaint = _read_all(channel.recv_stderr)
             if status := self._status(channel):
                 text = complaint.decode("utf-8", "replace").strip()
-                if "No space left" in text:
+                if "No space left" in text or "Wrote only" in text:  # a short write: full
                     raise OutOfSpace(
                         f"the guest's file system at {path!r} is full, "
                         f"{self._files.free_bytes(path)} bytes free: {text[:500]}"

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import errno
 import logging
 import socket
 import threading
@@ -20,16 +21,48 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import paramiko
 
 from cua_gym.errors import MachineError, MachineLost, MachineTimeout
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 __all__ = ["SshConnection"]
 
 _BANNER_S = 15.0  # one attempt; a busy emulated guest needs seconds for its key exchange
 _KEEPALIVE_S = 15
 _RETRY_S = 0.2
+
+
+class _Socket(socket.socket):
+    """A socket that is given up when nothing can be sent for too long.
+
+    paramiko tries a blocked send again for ever, whatever timeout its caller set.
+    """
+
+    stalled = False
+
+    def __init__(self, sock: socket.socket, stall_s: float) -> None:
+        super().__init__(sock.family, sock.type, sock.proto, fileno=sock.detach())
+        self._stall_s = stall_s
+        self._stuck_since: float | None = None
+
+    def send(self, data: ReadableBuffer, flags: int = 0, /) -> int:
+        try:
+            sent = super().send(data, flags)
+        except TimeoutError:
+            now = time.monotonic()
+            self._stuck_since = self._stuck_since or now
+            if now - self._stuck_since < self._stall_s:
+                raise
+            self.stalled = True
+            self.shutdown(socket.SHUT_RDWR)  # ends the reader, and with it every channel
+            raise BrokenPipeError(errno.EPIPE, "nothing could be sent for too long") from None
+        self._stuck_since = None
+        return sent
 
 
 class SshConnection:
@@ -107,7 +140,7 @@ class SshConnection:
                 channel = transport.open_session(timeout=self.stall_s)
                 break
             except (paramiko.SSHException, EOFError, OSError) as error:
-                if not transport.is_active() and not last:
+                if not transport.is_active() and not transport.sock.stalled and not last:
                     continue
                 if isinstance(error, paramiko.ChannelException):
                     raise MachineError(
@@ -145,19 +178,22 @@ class SshConnection:
         """
         try:
             yield
-        except TimeoutError as error:
-            self.disconnect()
-            raise MachineTimeout(
-                f"{doing}: nothing moved for {self.stall_s:g} s; the guest or its SSH server hangs"
-            ) from error
-        except (paramiko.SSHException, EOFError) as error:
-            self.disconnect()
-            raise MachineLost(f"{doing}: the SSH connection broke: {error!r}") from error
-        except OSError as error:
+        except (paramiko.SSHException, EOFError, OSError) as error:
             transport = self._transport
-            if error.errno is None and (transport is None or not transport.is_active()):
-                raise MachineLost(f"{doing}: the SSH connection broke: {error}") from error
-            raise
+            stalled = transport is not None and transport.sock.stalled
+            dead = transport is None or not transport.is_active()
+            silent = stalled or isinstance(error, TimeoutError)
+            # paramiko's own ("Socket is closed") have no number; one about a guest file passes
+            ours = silent or not isinstance(error, OSError) or (dead and error.errno is None)
+            if not ours:
+                raise
+            self.disconnect()
+            if silent:
+                raise MachineTimeout(
+                    f"{doing}: nothing moved for {self.stall_s:g} s; "
+                    "the guest or its SSH server hangs"
+                ) from error
+            raise MachineLost(f"{doing}: the SSH connection broke: {error!r}") from error
 
     def disconnect(self) -> None:
         """End the connection, and a connect under way; the next use makes a new one."""
@@ -198,7 +234,7 @@ class SshConnection:
         ) from last
 
     def _once(self, left: float) -> paramiko.Transport:
-        sock = self._connect()
+        sock = _Socket(self._connect(), self.stall_s)
         try:
             transport = paramiko.Transport(sock)
         except BaseException:
