@@ -28,7 +28,7 @@ def test_help_names_every_command() -> None:
     """`--help` lists the commands, each with a line, and each has help of its own."""
     code, out, _ = call("--help")
     assert code == 0
-    for name in ("run", "task", "grade", "doctor", "clean"):
+    for name in ("run", "task", "image", "grade", "doctor", "clean"):
         assert f"\n  {name}" in out
         assert call(name, "--help")[0] == 0
 
