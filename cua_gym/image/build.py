@@ -25,7 +25,7 @@ from cua_gym.image.manifest import Accounts, Hypervisor, Manifest
 from cua_gym.image.recipe import Recipe
 from cua_gym.image.sources import host_apt_options, host_codename, host_sources, sources_for
 
-__all__ = ["HOST_PACKAGES", "build", "missing_host_tools"]
+__all__ = ["HOST_PACKAGES", "build", "missing_host_tools", "steps_archive"]
 
 # What a Debian machine needs to build any recipe, and the command that shows it is there.
 HOST_PACKAGES = {
@@ -188,7 +188,7 @@ def _make_rootfs(
     lines = sources_for(spec.suite, spec.components, host_sources(), host_codename())
     sources.write_text("\n".join(lines) + "\n", encoding="utf-8")
     steps = work / "steps.tar"
-    steps.write_bytes(_steps_archive(recipe, public_key))
+    steps.write_bytes(steps_archive(recipe, public_key))
     parts = work / "parts"
     parts.mkdir()
     temporary = work / "tmp"
@@ -233,7 +233,7 @@ def _mmdebstrap_mode() -> str:
     return "auto"
 
 
-def _steps_archive(recipe: Recipe, public_key: str) -> bytes:
+def steps_archive(recipe: Recipe, public_key: str) -> bytes:
     """Overlay files and hooks as a tar, owned by root, whatever the checkout's modes are."""
     spec = recipe.spec
     settings = {

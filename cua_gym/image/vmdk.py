@@ -90,12 +90,12 @@ def read_vmdk(path: Path) -> Vmdk:
         if start[:4] == MAGIC:
             header = HEADER.unpack_from(start)
             offset, size = header[5] * SECTOR, header[6] * SECTOR
-            if offset == 0:
+            file.seek(offset)
+            text = file.read(size if offset else 0).rstrip(b"\0").decode("utf-8", "replace")
+            if "createType" not in text:
                 raise ImageError(
                     f"{path} is one part of a split VMDK; name the small descriptor file instead"
                 )
-            file.seek(offset)
-            text = file.read(size).rstrip(b"\0").decode("utf-8", "replace")
             whole = True
         else:
             text = start.decode("utf-8", "replace")
