@@ -1,0 +1,262 @@
+"""One QEMU process: its command line as data, its launch, its end.
+
+Responsible for privilege (dropped when started by root), for the tie to the owner (parent-death
+signal, owner's identity in the name) and for the descriptors that cross. It knows no QMP.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import queue
+import signal
+import socket
+import subprocess
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cua_gym.errors import MachineError
+from cua_gym.machine.qemu.disk import chain
+from cua_gym.machine.qemu.hardware import Hardware
+
+__all__ = ["SANDBOX_UID", "CommandLine", "QemuProcess", "drop_privileges", "owner_name"]
+
+# No account, no file and no other program has it; below 65536 so that it exists in user
+# namespaces, outside the ranges that Debian and systemd hand out.
+SANDBOX_UID = 60999
+
+SECCOMP = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
+STDERR_LIMIT = 8192
+
+
+@dataclass(slots=True)
+class CommandLine:
+    """A QEMU command line and the descriptors it names.
+
+    Descriptors added here are closed in this process once QEMU has them.
+    """
+
+    binary: str
+    arguments: list[str] = field(default_factory=list)
+    fds: list[int] = field(default_factory=list)
+    _fdsets: int = 0
+
+    def keep(self, fd: int) -> int:
+        """Hand ``fd`` to QEMU under its own number."""
+        self.fds.append(fd)
+        return fd
+
+    def fdset(self, fd: int) -> int:
+        """Number of a new fd set with ``fd``, for a file name ``/dev/fdset/N``."""
+        self._fdsets += 1
+        self.arguments += ["-add-fd", f"fd={self.keep(fd)},set={self._fdsets}"]
+        return self._fdsets
+
+    def socket(self, chardev: str) -> socket.socket:
+        """Our end of a new socket pair whose other end is QEMU's ``chardev``."""
+        ours, theirs = socket.socketpair()
+        fd = self.keep(theirs.detach())
+        self.arguments += ["-chardev", f"socket,id={chardev},fd={fd}"]
+        return ours
+
+    def hardware(
+        self,
+        hardware: Hardware,
+        *,
+        memory: int | None,
+        read_only_memory: bool,
+        overlay: int,
+        deltas: Iterable[int],
+        base: int,
+        display: bool,
+        translation_mb: int,
+    ) -> None:
+        """Everything but the wires.
+
+        Args:
+            memory: descriptor of a state's memory, mapped privately; None for fresh memory.
+            read_only_memory: open that file read-only (QEMU 9 and newer can).
+            translation_mb: bound of TCG's code cache.
+        """
+        size = f"size={hardware.memory_mb}M"
+        if memory is None:
+            backend = f"memory-backend-ram,id=ram0,{size}"
+        else:
+            path = f"/proc/self/fd/{self.keep(memory)}"
+            backend = f"memory-backend-file,id=ram0,{size},share=off,mem-path={path}"
+            if read_only_memory:
+                backend += ",readonly=on,rom=off"
+        accelerator = hardware.accelerator
+        if accelerator == "tcg":
+            accelerator += f",thread=multi,tb-size={translation_mb}"
+        layers = chain(
+            self.fdset(overlay), [self.fdset(delta) for delta in deltas], self.fdset(base)
+        )
+        self.arguments += [
+            "-nodefaults", "-no-user-config", "-no-reboot",
+            "-sandbox", SECCOMP,
+            "-accel", accelerator,
+            "-object", backend,
+            "-object", "rng-random,id=entropy,filename=/dev/urandom",
+            "-netdev", "user,id=net,restrict=on,ipv6=off",
+            "-display", "dbus,p2p=yes" if display else "none",
+            *layers,
+            *hardware.arguments(),
+        ]  # fmt: skip
+
+    def close(self) -> None:
+        """Close our copies of the descriptors."""
+        while self.fds:
+            os.close(self.fds.pop())
+
+
+class QemuProcess:
+    """A running QEMU that ends with its owner."""
+
+    def __init__(self, command: CommandLine, *, kvm_group: int | None = None) -> None:
+        """Launch it; the command's descriptors move into it.
+
+        Raises:
+            MachineError: QEMU or ``setpriv`` is not installed.
+        """
+        name = ["-name", f"guest={owner_name()}"]
+        words = [*drop_privileges(kvm_group), command.binary, *name, *command.arguments]
+        try:
+            self._process = _spawner(os.getpid()).run(words, command.fds)
+        except FileNotFoundError as error:
+            raise MachineError(
+                f"{error.filename} is not installed; apt install qemu-system-x86 util-linux"
+            ) from error
+        finally:
+            command.close()
+        assert self._process.stderr is not None
+        os.set_blocking(self._process.stderr.fileno(), False)
+        self._stderr = bytearray()
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether it still runs; cheap."""
+        return self._process.poll() is None
+
+    def why(self, wait_s: float = 1.0) -> str:
+        """How the process ended and the last it said on stderr, for an error message."""
+        try:
+            code: int | None = self._process.wait(wait_s)
+        except subprocess.TimeoutExpired:
+            code = None
+        said = self.stderr()
+        if code is None:
+            end = "it still runs"
+        elif code < 0:
+            end = f"it was killed by {signal.Signals(-code).name}"
+        else:
+            end = f"it exited with status {code}"
+        return end + (f" and said: {said}" if said else "")
+
+    def stderr(self) -> str:
+        """The last of what it said; a pipe that is never read would block it."""
+        stream = self._process.stderr
+        if stream is not None and not stream.closed:
+            while data := stream.read(65536):
+                self._stderr += data
+                del self._stderr[:-STDERR_LIMIT]
+        return self._stderr.decode(errors="replace").strip()
+
+    def kill(self) -> None:
+        """End it and wait for the end; idempotent."""
+        if self.running:
+            self._process.kill()
+        self._process.wait()
+        self.stderr()
+        if self._process.stderr is not None:
+            self._process.stderr.close()
+
+
+def drop_privileges(kvm_group: int | None = None) -> list[str]:
+    """Command prefix that ties a process to us and, for root, makes it nobody in particular.
+
+    ``setpriv`` sets the parent-death signal after the change of user, which would clear it.
+    """
+    words = ["setpriv", "--pdeathsig", "KILL"]
+    if os.geteuid() == 0:
+        words += ["--reuid", str(SANDBOX_UID), "--regid", str(SANDBOX_UID), "--no-new-privs"]
+        words += ["--clear-groups"] if kvm_group is None else ["--groups", str(kvm_group)]
+    return [*words, "--"]
+
+
+def owner_name() -> str:
+    """A guest name that says who owns it: pid namespace, pid, start time of the pid, and an id."""
+    pid = os.getpid()
+    namespace = Path("/proc/self/ns/pid").stat().st_ino
+    return f"cua-gym-{namespace}-{pid}-{start_time(pid)}-{uuid.uuid4().hex[:8]}"
+
+
+def start_time(pid: int) -> int | None:
+    """Start time of a process in clock ticks since boot; with the pid it is unique; None if gone.
+
+    Source: proc(5), field 22 of ``/proc/PID/stat``; the second field may hold anything.
+    """
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    fields = text.rpartition(")")[2].split()
+    return None if fields[0] in "ZX" else int(fields[19])
+
+
+class _Spawner:
+    """Starts processes from one thread that lives as long as this process.
+
+    The parent-death signal fires when the *thread* that forked ends, so a worker thread must
+    never fork for itself.
+    """
+
+    def __init__(self) -> None:
+        self._jobs: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = queue.SimpleQueue()
+        threading.Thread(target=self._serve, name="cua-gym-spawner", daemon=True).start()
+
+    def run(self, words: Sequence[str], fds: Sequence[int]) -> subprocess.Popen[bytes]:
+        """Start a process that inherits ``fds`` and whose stderr is a pipe."""
+
+        def start() -> subprocess.Popen[bytes]:
+            return subprocess.Popen(
+                words,
+                pass_fds=fds,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                cwd="/",
+                # Ctrl-C in the terminal is for us; we end QEMU in order.
+                process_group=0,
+                env={"PATH": os.environ.get("PATH", os.defpath), "HOME": "/", "LC_ALL": "C"},
+            )
+
+        future: Future[subprocess.Popen[bytes]] = Future()
+        self._jobs.put((future, start))
+        return future.result()
+
+    def _serve(self) -> None:
+        while True:
+            future, job = self._jobs.get()
+            try:
+                future.set_result(job())
+            except Exception as error:  # noqa: BLE001 - handed to the caller, who raises it
+                future.set_exception(error)
+
+
+@functools.cache
+def _spawner(pid: int) -> _Spawner:
+    """The spawner of process ``pid``: a fork has no threads, so it needs its own."""
+    del pid
+    return _Spawner()
