@@ -49,6 +49,10 @@ class Desk:
         """
         return desktop.wait_window(self._machine.shell, title, timeout_s)
 
+    def gone(self, title: str, timeout_s: float = 10.0) -> bool:
+        """Whether, by the end of the time, no shown window's title matches any more."""
+        return desktop.wait_gone(self._machine.shell, title, timeout_s)
+
     def node(self, role: str | None, name: str, **where: Any) -> dict[str, Any]:
         """A shown accessible node, as `cua_gym.machine.desktop.find` gives it.
 

@@ -21,6 +21,7 @@ __all__ = [
     "accessibility_tree",
     "clipboard",
     "find",
+    "wait_gone",
     "wait_window",
     "windows",
 ]
@@ -78,6 +79,12 @@ def wait_window(shell: Shell, title: str, timeout_s: float = 30.0) -> Window:
     if "found" in reply:
         return Window(**reply["found"])
     raise NotShown(f"no window with a title like {title!r} in {timeout_s:g} s; {reply['seen']}")
+
+
+def wait_gone(shell: Shell, title: str, timeout_s: float = 10.0) -> bool:
+    """Whether, by the end of the time, no shown window's title matches any more."""
+    gone: bool = _ask(shell, "wait_gone", timeout_s, title=title, timeout_s=timeout_s)
+    return gone
 
 
 def accessibility_tree(shell: Shell) -> list[dict[str, Any]]:

@@ -80,6 +80,16 @@ def wait_window(title: str, timeout_s: float) -> dict[str, Any]:
         time.sleep(POLL_S)
 
 
+def wait_gone(title: str, timeout_s: float) -> bool:
+    """Whether no shown window has such a title any more, by the end of the time."""
+    end = time.monotonic() + timeout_s
+    while any(re.search(title, w["title"]) and not w["minimized"] for w in windows()):
+        if time.monotonic() >= end:
+            return False
+        time.sleep(POLL_S)
+    return True
+
+
 def _showing(node: Any) -> bool:
     from gi.repository import Atspi
 
@@ -202,6 +212,7 @@ def find(
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "windows": windows,
     "wait_window": wait_window,
+    "wait_gone": wait_gone,
     "tree": tree,
     "find": find,
 }

@@ -53,21 +53,19 @@ def vary(rng: random.Random) -> dict[str, Any]:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-from cua_gym.actions import Action, Key, Type
-from cua_gym.agent.oracle import Desk
+from cua_gym.actions import Type
+from cua_gym.agent.moves import save_as
+from cua_gym.agent.oracle import Desk, Solution
 
 
-def solve(params: dict[str, Any], desk: Desk) -> Iterator[Action]:
+def solve(params: dict[str, Any], desk: Desk) -> Solution:
     """Type, save, name the file."""
     desk.wait_window("Mousepad")
     yield Type(params["word"])
-    yield Key("ctrl+s")
-    desk.wait_window("Save As")
-    yield Key("ctrl+a")
-    yield Type("/home/user/Documents/word.txt\\n")
+    yield from save_as(desk, "/home/user/Documents/word.txt")
+    return None
 ''',
     "hidden/checkpoints.toml": """\
 # Nothing in this folder ever enters the machine.

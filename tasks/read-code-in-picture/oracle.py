@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cua_gym.actions import Key, Type
+from cua_gym.agent.moves import save_as
 from cua_gym.agent.oracle import Desk, Solution
 
 
@@ -13,10 +14,6 @@ def solve(params: dict[str, Any], desk: Desk) -> Solution:
     desk.wait_window("label.png")
     yield Key("alt+tab")
     yield Type(params["code"])
-    yield Key("ctrl+s")
-    desk.wait_window("Save As")
-    yield Key("ctrl+a")
-    yield Type("/home/user/Documents/code.txt")
-    yield Key("enter")
+    yield from save_as(desk, "/home/user/Documents/code.txt")
     desk.wait_window("code.txt")
     return None

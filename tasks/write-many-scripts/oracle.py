@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cua_gym.actions import Key, Type
+from cua_gym.actions import Type
+from cua_gym.agent.moves import save_as
 from cua_gym.agent.oracle import Desk, Solution
 
 
@@ -12,10 +13,6 @@ def solve(params: dict[str, Any], desk: Desk) -> Solution:
     """As a person at the keyboard would."""
     desk.wait_window("Mousepad")
     yield Type("\n".join(params[key] for key in ("greeting", "sentence", "price", "sign")))
-    yield Key("ctrl+s")
-    desk.wait_window("Save As")
-    yield Key("ctrl+a")
-    yield Type(f"/home/user/Documents/{params['file']}")
-    yield Key("enter")
+    yield from save_as(desk, f"/home/user/Documents/{params['file']}")
     desk.wait_window(params["file"])
     return None
