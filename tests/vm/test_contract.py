@@ -26,13 +26,7 @@ class TestQemuMachine(MachineContract):
 class TestQemuShell(ShellContract):
     """Its shell keeps the shell's contract."""
 
-    @pytest.fixture(scope="class")
-    def vm(self) -> Iterator[Machine]:
-        """One machine for all."""
-        with start_machine(MachineSpec()) as machine:
-            yield machine
-
     @pytest.fixture
-    def shell(self, vm: Machine) -> Shell:
+    def shell(self, shared: Machine) -> Shell:
         """Its shell."""
-        return vm.shell
+        return shared.shell
