@@ -24,7 +24,6 @@ __all__ = ["BINARY", "Host", "choose_machine_type", "probe"]
 BINARY = "qemu-system-x86_64"
 
 
-
 @dataclass(frozen=True, slots=True)
 class Host:
     """Facts about QEMU on this host.
@@ -81,7 +80,10 @@ def probe(cache: Path) -> Host:
     try:
         saved: dict[str, Any] = json.loads(path.read_text())
         if saved.pop("stamp") == stamp:
-            lists = {"number": tuple(saved["number"]), "machine_types": tuple(saved["machine_types"])}
+            lists = {
+                "number": tuple(saved["number"]),
+                "machine_types": tuple(saved["machine_types"]),
+            }
             return Host(**{**saved, **lists})
     except (FileNotFoundError, ValueError, TypeError, KeyError):
         pass  # never asked, or written by another version

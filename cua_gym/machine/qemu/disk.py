@@ -149,5 +149,3 @@ def chain(overlay: int, deltas: Sequence[int], base: int) -> list[str]:
         below = f"delta{index}"
     node("disk", overlay, below, True)
     return options
-
-

@@ -36,9 +36,7 @@ _BGRX = (0x20020888, 0x20028888)
 class DBusDisplay:
     """One listener on a QEMU process's first console; ends with `close` or with the process."""
 
-    def __init__(
-        self, qmp: Qmp, screen: LiveScreen, lost: Callable[[str], MachineError]
-    ) -> None:
+    def __init__(self, qmp: Qmp, screen: LiveScreen, lost: Callable[[str], MachineError]) -> None:
         """Register with QEMU and feed ``screen`` from then on, without waiting for the answer.
 
         Args:
@@ -147,9 +145,7 @@ class _Wire:
     def authenticate(self) -> None:
         """The whole client side at once; the answers are read with the first messages."""
         identity = str(os.geteuid()).encode().hex().encode()
-        self.sock.sendall(
-            b"\0AUTH EXTERNAL " + identity + b"\r\nNEGOTIATE_UNIX_FD\r\nBEGIN\r\n"
-        )
+        self.sock.sendall(b"\0AUTH EXTERNAL " + identity + b"\r\nNEGOTIATE_UNIX_FD\r\nBEGIN\r\n")
 
     def send(self, message: Message) -> None:
         self._serial += 1

@@ -172,8 +172,8 @@ class Engine:
             thread.join()
             raise _explain(failure, draft, memory_bytes) or error from error
         thread.join()
-        if error := _explain(failure, draft, memory_bytes):
-            raise error from failure[0]
+        if failed := _explain(failure, draft, memory_bytes):
+            raise failed from failure[0]
         _copy_sparse(self._overlay, draft.disk)
 
     def close(self) -> None:
@@ -268,9 +268,8 @@ class Engine:
             raise MachineLost("the guest's kernel panicked")
 
     def _why_lost(self) -> str:
-        if shutdown := self._events.get("SHUTDOWN"):
-            if shutdown.get("guest"):
-                return f"the guest ended itself ({shutdown.get('reason')})"
+        if (shutdown := self._events.get("SHUTDOWN")) and shutdown.get("guest"):
+            return f"the guest ended itself ({shutdown.get('reason')})"
         return self._process.why()
 
     def _lost(self, what: str) -> MachineError:
@@ -279,12 +278,12 @@ class Engine:
 
 def _reopen(memory: int, read_only: bool) -> int:
     """The state's memory for one process; QEMU before 9 wants it writable to map it privately."""
-    return os.open(f"/proc/self/fd/{memory}", (os.O_RDONLY if read_only else os.O_RDWR) | os.O_CLOEXEC)
+    return os.open(
+        f"/proc/self/fd/{memory}", (os.O_RDONLY if read_only else os.O_RDWR) | os.O_CLOEXEC
+    )
 
 
-def _explain(
-    failure: list[BaseException], draft: Draft, memory_bytes: int
-) -> MachineError | None:
+def _explain(failure: list[BaseException], draft: Draft, memory_bytes: int) -> MachineError | None:
     """The error of the splitting thread, typed."""
     if not failure:
         return None

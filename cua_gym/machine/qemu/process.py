@@ -251,7 +251,7 @@ class _Spawner:
             future, job = self._jobs.get()
             try:
                 future.set_result(job())
-            except Exception as error:  # noqa: BLE001 - handed to the caller, who raises it
+            except Exception as error:  # handed to the caller, who raises it
                 future.set_exception(error)
 
 

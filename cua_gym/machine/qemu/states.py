@@ -8,6 +8,7 @@ so that a crash leaves nothing, publishing it at once, and never taking one away
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import errno
 import fcntl
@@ -38,6 +39,7 @@ class StateInfo:
     Attributes:
         hardware, base: what `Hardware.as_dict` and `BaseDisk.identity` said when it was saved.
         screen: (width, height) of the picture when it was saved.
+        cursor: where the pointer was.
         deltas: how many disk layers lie over the image.
     """
 
@@ -46,8 +48,17 @@ class StateInfo:
     hardware: dict[str, Any]
     base: dict[str, Any]
     screen: tuple[int, int]
+    cursor: tuple[int, int]
     deltas: int
     format: int = FORMAT
+
+    @classmethod
+    def parse(cls, text: str) -> StateInfo:
+        """From JSON; ValueError, TypeError or KeyError if it is not ours."""
+        values = json.loads(text)
+        for name in ("screen", "cursor"):
+            values[name] = tuple(values[name])
+        return cls(**values)
 
     def check(self, hardware: Hardware, base: BaseDisk) -> None:
         """Refuse a state that this machine cannot become.
@@ -95,9 +106,7 @@ class Lease:
             fcntl.flock(lock, fcntl.LOCK_SH)
             os.utime(lock)
             try:
-                values = json.loads((folder / "state.json").read_text())
-                values["screen"] = tuple(values["screen"])
-                info = StateInfo(**values)
+                info = StateInfo.parse((folder / "state.json").read_text())
             except (ValueError, TypeError, KeyError) as error:
                 raise StateMismatch(f"{folder}/state.json is not readable: {error}") from error
             deltas = [take(f"disk.{index}.qcow2") for index in range(info.deltas)]
@@ -170,7 +179,11 @@ class Draft:
         try:
             for name, fd in names.items():
                 # Only with a folder's descriptor does Python call linkat, which can follow links.
-                os.link(str(fd), folder / name, src_dir_fd=fds, follow_symlinks=True)
+                try:
+                    os.link(str(fd), folder / name, src_dir_fd=fds, follow_symlinks=True)
+                except FileNotFoundError:
+                    # A layer of an earlier state whose last name went meanwhile.
+                    shutil.copyfile(f"/proc/self/fd/{fd}", folder / name)
         finally:
             os.close(fds)
         (folder / "state.json").write_text(json.dumps(asdict(info), indent=1))
@@ -199,18 +212,17 @@ class StateStore:
         except FileNotFoundError:
             return None
 
-    def list(self) -> list[tuple[Path, StateInfo, int, float]]:
+    def list(self) -> builtins.list[tuple[Path, StateInfo, int, float]]:
         """Folder, description, bytes on disk and time of last use, oldest use first."""
         found = []
         for folder in self.root.iterdir():
             try:
-                info = json.loads((folder / "state.json").read_text())
+                info = StateInfo.parse((folder / "state.json").read_text())
                 used = (folder / "state.json").stat().st_mtime
                 size = sum(_bytes(path) for path in folder.iterdir())
-            except (OSError, ValueError):
+            except (OSError, ValueError, TypeError, KeyError):
                 continue  # no state, or one that goes away just now
-            info["screen"] = tuple(info["screen"])
-            found.append((folder, StateInfo(**info), size, used))
+            found.append((folder, info, size, used))
         return sorted(found, key=lambda entry: entry[3])
 
     @contextlib.contextmanager
@@ -225,7 +237,9 @@ class StateStore:
         """Nameless files for a new state; a context manager."""
         return Draft(self.root)
 
-    def publish(self, draft: Draft, info: StateInfo, spec: MachineSpec, below: list[int]) -> Path:
+    def publish(
+        self, draft: Draft, info: StateInfo, spec: MachineSpec, below: builtins.list[int]
+    ) -> Path:
         """Make the draft a state, whole or not at all; an older one of its name goes.
 
         Args:

@@ -1,0 +1,342 @@
+"""A virtual machine as `cua_gym.machine.base.Machine`: engine, screen, input, shell and states.
+
+Responsible for putting the wires together after each start and restore, and for making a restored
+guest a computer of its own: clock, entropy, identity, nothing held down. The process itself is
+`engine.py`'s, the first boot is `boot.py`'s.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import secrets
+import time
+import uuid
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Self
+
+from cua_gym.errors import MachineLost, MachineTimeout, StateMismatch
+from cua_gym.machine.base import Machine, MachineSpec, State
+from cua_gym.machine.channel import ControlChannel
+from cua_gym.machine.qemu.accelerator import Host, choose_machine_type, probe
+from cua_gym.machine.qemu.boot import wait_until_ready
+from cua_gym.machine.qemu.disk import BaseDisk
+from cua_gym.machine.qemu.engine import Engine
+from cua_gym.machine.qemu.hardware import Hardware
+from cua_gym.machine.qemu.input import OneDriver, QemuInput
+from cua_gym.machine.qemu.reaper import reap
+from cua_gym.machine.qemu.screen import LiveScreen
+from cua_gym.machine.qemu.states import Lease, StateInfo, StateStore
+from cua_gym.machine.ssh import SshShell
+
+if TYPE_CHECKING:
+    from cua_gym.image.store import Image
+
+__all__ = ["READY", "QemuMachine"]
+
+READY = "ready"
+"""Key of an image's ready state."""
+
+STATES_LIMIT_BYTES = 30 << 30
+FIRST_FRAME_S = 20.0
+HELLO_S = 20.0
+
+Progress = Callable[[str], None]
+
+
+class QemuMachine:
+    """One virtual computer. `start` makes one; everything else is the protocol."""
+
+    def __init__(
+        self, spec: MachineSpec, image: Image, host: Host, hardware: Hardware, store: StateStore
+    ) -> None:
+        """Not yet running; use `start`."""
+        self._spec = spec
+        self._image = image
+        self._host = host
+        self._hardware = hardware
+        self._store = store
+        self._base = BaseDisk.open(image.qcow2, image.manifest.qcow2_sha256)
+        self._screen = LiveScreen(spec.screen)
+        self._driver = OneDriver()
+        self._engine: Engine | None = None
+        self._lease: Lease | None = None
+        self._channel: ControlChannel
+        self._input: QemuInput
+        self._shell: SshShell
+
+    @classmethod
+    def start(
+        cls,
+        spec: MachineSpec,
+        *,
+        key: str | None = None,
+        prepare: Callable[[Machine], None] | None = None,
+        progress: Progress = lambda _: None,
+        accelerator: Literal["auto", "kvm", "tcg"] = "auto",
+        image: Image | None = None,
+        cache: Path | None = None,
+    ) -> Self:
+        """A running machine, as `cua_gym.machine.start.start_machine` says.
+
+        Args:
+            image: by default the built one that the spec names.
+            cache: where states are kept; by default `cua_gym.image.store.cache_root`.
+        """
+        # The store of images stands above machines; only this door looks one up by name.
+        from cua_gym.image.store import ImageStore, cache_root
+
+        root = cache or cache_root()
+        _reap_once(os.getpid())
+        host = probe(root)
+        image = image or ImageStore().get(spec.image)
+        kind = host.accelerator(accelerator)
+        hardware = Hardware(
+            machine=choose_machine_type(host, image.manifest.hypervisor.machine),
+            accelerator=kind,
+            # Under emulation each further feature costs; qemu64 has what browsers need (SSE3).
+            cpu="host,migratable=on" if kind == "kvm" else "qemu64",
+            cpus=spec.cpus,
+            memory_mb=spec.memory_mb,
+            screen=spec.screen,
+            qemu=host.version,
+            host_cpu=host.cpu_model if kind == "kvm" else "",
+        )
+        store = StateStore(root / "states", STATES_LIMIT_BYTES)
+        machine = cls(spec, image, host, hardware, store)
+        try:
+            if key is None or prepare is None:
+                machine._become(machine._obtain(READY, lambda: machine._boot(progress)))
+            else:
+                machine._become(
+                    machine._obtain(key, lambda: machine._prepare(key, prepare, progress))
+                )
+        except BaseException:
+            machine.close()
+            raise
+        return machine
+
+    @property
+    def spec(self) -> MachineSpec:
+        """What was asked for."""
+        return self._spec
+
+    @property
+    def screen(self) -> LiveScreen:
+        """The picture; the same object over restores."""
+        return self._screen
+
+    @property
+    def input(self) -> QemuInput:
+        """Pointer and keyboard of the running process."""
+        self._running()
+        return self._input
+
+    @property
+    def shell(self) -> SshShell:
+        """Commands and files."""
+        self._running()
+        return self._shell
+
+    @property
+    def pid(self) -> int:
+        """QEMU's process id, for measuring."""
+        return self._running().pid
+
+    def snapshot(self, key: str) -> State:
+        """See `cua_gym.machine.base.Machine.snapshot`. Keys and buttons are let go first.
+
+        Raises:
+            OutOfSpace: the cache's disk is full; the machine goes on.
+        """
+        engine = self._running()
+        with self._driver.hold("a snapshot"), self._store.draft() as draft:
+            self._input.release_all()
+            self._shell.disconnect()
+            self._channel.close_streams()
+            engine.pause()
+            try:
+                engine.save(draft, self._spec.memory_mb << 20)
+            finally:
+                engine.resume()
+            info = StateInfo(
+                key=key,
+                spec=asdict(self._spec),
+                hardware=self._hardware.as_dict(),
+                base=self._base.identity(),
+                screen=self._screen.size,
+                cursor=self._screen.cursor,
+                deltas=len(engine.deltas) + 1,
+            )
+            folder = self._store.publish(draft, info, self._spec, engine.deltas)
+            # The guest's clock stood still with it.
+            self._channel.ops.call("hello", timeout_s=HELLO_S, time_ns=time.time_ns())
+        return State(self._spec, key, folder)
+
+    def restore(self, state: State) -> None:
+        """See `cua_gym.machine.base.Machine.restore`."""
+        if state.spec != self._spec:
+            raise StateMismatch(
+                f"the state {state.key!r} is of {state.spec}, this machine is {self._spec}"
+            )
+        try:
+            lease = Lease.open(state.folder or self._store.folder(self._spec, state.key))
+        except FileNotFoundError as error:
+            raise StateMismatch(
+                f"the state {state.key!r} is no longer in the cache; make it again"
+            ) from error
+        try:
+            lease.info.check(self._hardware, self._base)
+            with self._driver.hold("a restore"):
+                self._become(lease)
+        except BaseException:
+            if self._lease is not lease:
+                lease.close()
+            raise
+
+    def freeze(self) -> None:
+        """See `cua_gym.machine.base.Machine.freeze`."""
+        self._running()
+        with self._driver.hold("a freeze"):
+            self._input.release_all()
+            self._channel.ops.call("freeze", timeout_s=30.0)
+
+    def thaw(self) -> None:
+        """See `cua_gym.machine.base.Machine.thaw`."""
+        self._running()
+        with self._driver.hold("a thaw"):
+            self._channel.ops.call("thaw", timeout_s=30.0)
+
+    def check(self) -> None:
+        """See `cua_gym.machine.base.Machine.check`."""
+        self._running().check()
+        if self._channel.lost:
+            raise MachineLost(self._channel.lost)
+
+    def close(self) -> None:
+        """See `cua_gym.machine.base.Machine.close`."""
+        self._halt()
+        if self._lease is not None:
+            self._lease.close()
+            self._lease = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _running(self) -> Engine:
+        if self._engine is None:
+            raise MachineLost("this machine is closed")
+        return self._engine
+
+    def _halt(self) -> None:
+        """End the process first: whatever waits for the guest then fails at once."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+            self._channel.close()
+            self._shell.close()
+
+    def _obtain(self, key: str, make: Callable[[], None]) -> Lease:
+        """The state of that name, made first if it is absent or does not fit any more."""
+        lease = self._fitting(key, warn=True)
+        if lease is None:
+            with self._store.building(self._spec, key):
+                # Another process may have made it meanwhile.
+                lease = self._fitting(key, warn=False)
+                if lease is None:
+                    make()
+                    lease = self._fitting(key, warn=False)
+        if lease is None:
+            raise StateMismatch(
+                f"the state {key!r} was taken from the cache right after its making"
+            )
+        return lease
+
+    def _fitting(self, key: str, *, warn: bool) -> Lease | None:
+        try:
+            lease = self._store.open(self._spec, key)
+            if lease is not None:
+                try:
+                    lease.info.check(self._hardware, self._base)
+                except BaseException:
+                    lease.close()
+                    raise
+        except StateMismatch as error:
+            if warn:
+                warnings.warn(f"{error}; that takes a while", RuntimeWarning, stacklevel=4)
+            return None
+        return lease
+
+    def _boot(self, progress: Progress) -> None:
+        """Cold boot up to a desktop at rest, and its ready state."""
+        progress(f"first use of image {self._image.name}: booting it once to save its ready state")
+        self._start_engine(None)
+        try:
+            wait_until_ready(self, self._running(), self._channel.ops, progress)
+            self.snapshot(READY)
+        finally:
+            self._halt()
+
+    def _prepare(self, key: str, prepare: Callable[[Machine], None], progress: Progress) -> None:
+        """The ready state, what ``prepare`` makes of it, and that as a state."""
+        self._become(self._obtain(READY, lambda: self._boot(progress)))
+        prepare(self)
+        self.snapshot(key)
+
+    def _become(self, lease: Lease) -> None:
+        """Leave the process there may be, and start one in the leased state, which is ours now."""
+        self._halt()
+        old, self._lease = self._lease, lease
+        if old is not None:
+            old.close()
+        self._screen.cursor = lease.info.cursor
+        engine = self._start_engine(lease)
+        self._channel.ops.call(
+            "hello",
+            timeout_s=HELLO_S,
+            time_ns=time.time_ns(),
+            entropy_hex=secrets.token_hex(32),
+            machine_id=uuid.uuid4().hex,
+        )
+        if not self._screen.wait_whole(lease.info.screen, FIRST_FRAME_S):
+            engine.check()
+            raise MachineTimeout(
+                f"the restored machine showed no {lease.info.screen} picture in {FIRST_FRAME_S:g} s"
+            )
+        self._shell.warm()
+
+    def _start_engine(self, lease: Lease | None) -> Engine:
+        engine = Engine(
+            self._host,
+            self._hardware,
+            self._base,
+            self._screen,
+            run_dir=Path(os.environ.get("CUA_GYM_RUN_DIR") or self._store.root.parent / "run"),
+            lease=lease,
+        )
+        manifest = self._image.manifest
+        self._channel = channel = ControlChannel(engine.control)
+        self._input = QemuInput(engine.qmp, channel.ops, self._screen, self._driver)
+        self._shell = SshShell(
+            lambda: channel.open("ssh"),
+            user=manifest.accounts.control["name"],
+            key=self._image.control_key,
+            host_keys=manifest.ssh_host_keys,
+            desktop_user=self._spec.user,
+        )
+        self._engine = engine
+        engine.resume()
+        return engine
+
+
+@functools.cache
+def _reap_once(pid: int) -> None:
+    """Orphans are looked for when a process starts its first machine."""
+    del pid
+    reap()
