@@ -41,13 +41,18 @@ class Desk:
         """All windows, bottom to top."""
         return desktop.windows(self._machine.shell)
 
-    def wait_window(self, title: str, timeout_s: float = 60.0) -> desktop.Window:
+    def wait_window(
+        self, title: str, timeout_s: float = 60.0, *, active: bool = False
+    ) -> desktop.Window:
         """The topmost shown window whose title matches the regular expression.
+
+        Args:
+            active: it must have the keyboard too.
 
         Raises:
             NotShown: none appeared.
         """
-        return desktop.wait_window(self._machine.shell, title, timeout_s)
+        return desktop.wait_window(self._machine.shell, title, timeout_s, active=active)
 
     def gone(self, title: str, timeout_s: float = 10.0) -> bool:
         """Whether, by the end of the time, no shown window's title matches any more."""

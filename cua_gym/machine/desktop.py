@@ -69,13 +69,18 @@ def windows(shell: Shell) -> list[Window]:
     return [Window(**w) for w in _ask(shell, "windows")]
 
 
-def wait_window(shell: Shell, title: str, timeout_s: float = 30.0) -> Window:
+def wait_window(
+    shell: Shell, title: str, timeout_s: float = 30.0, *, active: bool = False
+) -> Window:
     """The topmost shown window whose title matches the regular expression ``title``.
+
+    Args:
+        active: it must have the keyboard too.
 
     Raises:
         NotShown: none appeared in time.
     """
-    reply = _ask(shell, "wait_window", timeout_s, title=title, timeout_s=timeout_s)
+    reply = _ask(shell, "wait_window", timeout_s, title=title, active=active, timeout_s=timeout_s)
     if "found" in reply:
         return Window(**reply["found"])
     raise NotShown(f"no window with a title like {title!r} in {timeout_s:g} s; {reply['seen']}")

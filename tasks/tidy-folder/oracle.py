@@ -10,18 +10,18 @@ from cua_gym.agent.oracle import Desk, Solution
 
 
 def solve(params: dict[str, Any], desk: Desk) -> Solution:
-    """Thunar's icons are in its accessibility tree by name."""
+    """The rows of its list view are in the accessibility tree by name."""
     desk.wait_window("Project")
 
-    def icon(name: str) -> tuple[int, int]:
-        return desk.find("icon", f"^{re.escape(name)}$", app="[Tt]hunar")
+    def row(name: str) -> tuple[int, int]:
+        return desk.find("table cell", f"^{re.escape(name)}$", app="[Tt]hunar")
 
-    yield Drag((icon(params["moved"]), icon("Archive")))
-    yield Click(*icon(params["old"]))
+    yield Drag((row(params["moved"]), row("Archive")))
+    yield Click(*row(params["old"]))
     yield Key("f2")
     desk.wait_window("Rename")
     yield Key("ctrl+a")
     yield Type(params["new"])
     yield Key("enter")
-    icon(params["new"])
+    row(params["new"])
     return None
