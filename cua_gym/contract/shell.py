@@ -126,9 +126,10 @@ class ShellContract:
 
     def test_timeout_kills_the_tree(self, shell: Shell) -> None:
         """When time is up nothing of the command lives on, and its output until then is kept."""
-        marks = [str(6100 + secrets.randbelow(100_000) * 10 + i) for i in range(3)]
+        marks = [str(6100 + secrets.randbelow(100_000) * 10 + i) for i in range(4)]
         script = (
             f"echo begun; (setsid sleep {marks[0]} &) ; setsid -f sleep {marks[1]}; "
+            f"(env -i sleep {marks[3]} >/dev/null 2>&1 &) ; "
             f"nohup sh -c 'sleep {marks[2]}' >/dev/null 2>&1 & wait; sleep 61"
         )
         begun = time.monotonic()

@@ -54,6 +54,8 @@ _ABSENT = 999  # the wrapper's own "exit status": the guard failed, nothing was 
 
 # Processes are found anew each round because a tree may fork while it is being killed. A zombie
 # has an empty environment, so it ends the loop; the cap is for what even SIGKILL cannot move.
+# A session counts when its leader is being killed or is gone; a living leader from before the
+# command (its launcher, a server) is not ours.
 _KILL = r"""
 round=0
 while [ "$round" -lt 100 ]; do
@@ -64,12 +66,15 @@ while [ "$round" -lt 100 ]; do
                       parent[$1] = f[2]; session[$1] = f[4] }
     END {
       n = split(seeds, s, " ")
-      for (i = 1; i <= n; i++) { hit[s[i]] = 1; ours[session[s[i]]] = 1 }
+      for (i = 1; i <= n; i++) {
+        hit[s[i]] = 1
+        if (session[s[i]] > 0 && !(session[s[i]] in parent)) headless[session[s[i]]] = 1
+      }
       do {
         grew = 0
         for (p in parent)
-          if (!(p in hit) && ((parent[p] in hit) || (session[p] in ours))) {
-            hit[p] = 1; ours[session[p]] = 1; grew = 1 }
+          if (!(p in hit) && ((parent[p] in hit) || (session[p] in hit) ||
+                              (session[p] in headless))) { hit[p] = 1; grew = 1 }
       } while (grew)
       for (p in hit) print p
     }')
@@ -121,25 +126,25 @@ class Command:
 
     @property
     def line(self) -> bytes:
-        """The text for the shell, odd bytes restored."""
-        words = shlex.join(
-            [
-                *env_words(self.cwd, {**self.env, TOKEN_NAME: self.token}),
-                *("setsid", "-w", "--"),
-                *self.words,
-            ]
-        )
+        """The text for a POSIX login shell, odd bytes restored.
+
+        Every program it starts costs some 40 ms in an emulated guest, so it starts few.
+        """
+        words = ["exec", "setsid", "-w", "--", *self.words]
+        if self.cwd or self.env:
+            words[1:1] = env_words(self.cwd, self.env)
         # The shell's own remarks ("Killed") go to its own closed-off stderr, not the command's;
         # the subshell is for dash, which redirects in the shell itself while it waits. The
         # mark is put together by printf, so no listing of processes can print it.
         script = (
             "exec 3>&2 2>/dev/null; "
             f"if {shlex.join(self.guard)} >/dev/null </dev/null; "
-            f"then (exec {words} 2>&3 3>&-); c=$?; else c={_ABSENT}; fi; "
+            f"then (export {TOKEN_NAME}={self.token}; {shlex.join(words)} 2>&3 3>&-); c=$?; "
+            f"else c={_ABSENT}; fi; "
             f"printf '%s:%s%03d' cua-gym-end {self.token} $c; "
             f"printf '%s:%s%03d' cua-gym-end {self.token} $c >&3"
         )
-        return shlex.join(["exec", "sh", "-c", script]).encode("utf-8", "surrogateescape")
+        return script.encode("utf-8", "surrogateescape")
 
     @property
     def mark(self) -> bytes:

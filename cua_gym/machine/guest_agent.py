@@ -67,7 +67,9 @@ class GuestAgent:
         """
         deadline = time.monotonic() + timeout_s
         token = new_token()
-        pid = self._start(["env", f"{TOKEN_NAME}={token}", *argv_of(argv)], stdin)
+        # a session of its own: the agent's would let `kill 0` reach the agent
+        words = ["env", f"{TOKEN_NAME}={token}", "setsid", "-w", "--", *argv_of(argv)]
+        pid = self._start(words, stdin)
         done = self._wait(pid, deadline)
         timed_out = done is None
         if done is None:
