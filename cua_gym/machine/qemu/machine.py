@@ -10,10 +10,12 @@ from __future__ import annotations
 import functools
 import os
 import secrets
+import threading
 import time
 import uuid
 import warnings
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
@@ -21,6 +23,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from cua_gym.errors import MachineLost, MachineTimeout, StateMismatch
 from cua_gym.machine.base import Machine, MachineSpec, State
 from cua_gym.machine.channel import ControlChannel
+from cua_gym.machine.guest_ops import Ops
 from cua_gym.machine.qemu.accelerator import Host, choose_machine_type, probe
 from cua_gym.machine.qemu.boot import wait_until_ready
 from cua_gym.machine.qemu.disk import BaseDisk
@@ -64,6 +67,7 @@ class QemuMachine:
         self._driver = OneDriver()
         self._engine: Engine | None = None
         self._lease: Lease | None = None
+        self._greeting: Future[None] = Future()
         self._channel: ControlChannel
         self._input: QemuInput
         self._shell: SshShell
@@ -230,9 +234,12 @@ class QemuMachine:
         self.close()
 
     def _running(self) -> Engine:
-        if self._engine is None:
+        """The process of a guest that knows who it is and what time it is."""
+        engine = self._engine
+        if engine is None:
             raise MachineLost("this machine is closed")
-        return self._engine
+        self._greeting.result()
+        return engine
 
     def _halt(self) -> None:
         """End the process first: whatever waits for the guest then fails at once."""
@@ -297,19 +304,14 @@ class QemuMachine:
             old.close()
         self._screen.cursor = lease.info.cursor
         engine = self._start_engine(lease)
-        self._channel.ops.call(
-            "hello",
-            timeout_s=HELLO_S,
-            time_ns=time.time_ns(),
-            entropy_hex=secrets.token_hex(32),
-            machine_id=uuid.uuid4().hex,
-        )
+        # The picture is there long before an emulated guest has answered: whoever only looks need
+        # not wait, whoever acts does.
+        self._greeting = _in_background(functools.partial(_greet, self._channel.ops, self._shell))
         if not self._screen.wait_whole(lease.info.screen, FIRST_FRAME_S):
             engine.check()
             raise MachineTimeout(
                 f"the restored machine showed no {lease.info.screen} picture in {FIRST_FRAME_S:g} s"
             )
-        self._shell.warm()
 
     def _start_engine(self, lease: Lease | None) -> Engine:
         engine = Engine(
@@ -331,8 +333,38 @@ class QemuMachine:
             desktop_user=self._spec.user,
         )
         self._engine = engine
+        self._greeting = Future()
+        self._greeting.set_result(None)
         engine.resume()
         return engine
+
+
+def _greet(ops: Ops, shell: SshShell) -> None:
+    """Make a restored guest a computer of its own, then begin to connect its shell."""
+    ops.call(
+        "hello",
+        timeout_s=HELLO_S,
+        time_ns=time.time_ns(),
+        entropy_hex=secrets.token_hex(32),
+        machine_id=uuid.uuid4().hex,
+    )
+    shell.warm()
+
+
+def _in_background(function: Callable[[], None]) -> Future[None]:
+    """Run it in a thread of its own; its error waits in the future."""
+    future: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            function()
+        except Exception as error:  # whoever needs the result gets it
+            future.set_exception(error)
+        else:
+            future.set_result(None)
+
+    threading.Thread(target=run, name="cua-gym-greeting", daemon=True).start()
+    return future
 
 
 @functools.cache
