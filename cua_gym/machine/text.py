@@ -1,8 +1,9 @@
 r"""Text to key events, whatever the guest's layout: exact, or refused before anything is typed.
 
 Characters that the active layout carries are struck as keys, Shift and AltGr pressed explicitly;
-the rest is pasted by the guest's daemon where there is one. ``\n`` and ``\t`` are always the Enter
-and Tab keys, so no layout can turn them into something else and no paste can contain them.
+for the rest the guest's daemon, where there is one, has keys of its own. ``\n`` and ``\t`` are
+always the Enter and Tab keys, so no layout can turn them into something else. Pasting was tried and
+given up: LibreOffice fetches the clipboard when it likes, so keys overtook the text.
 
 How a key reaches the machine is the caller's ``press``; every wire types through this module.
 """
@@ -19,13 +20,14 @@ from cua_gym.machine.guest_ops import Ops
 from cua_gym.machine.keyboard import KEYS
 from cua_gym.machine.keymap import Keymap, Stroke
 
-__all__ = ["Pace", "Paste", "Press", "Strokes", "plan_text", "type_text"]
+__all__ = ["Pace", "Plan", "Press", "plan_text", "type_text"]
 
 Press = Callable[[str, bool], None]
 """Press (True) or release (False) a key by its canonical name."""
 
 _KEYS_FOR = {"\n": Stroke("enter"), "\t": Stroke("tab")}
 _X_OFFSET = 8
+_STRIKE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,66 +39,57 @@ class Pace:
     the last. Without it, ``blind_gap_s`` separates events.
 
     Attributes:
-        burst: events in flight before a confirmation, at most 8.
+        burst: events in flight before a confirmation, at most 12.
         gap_s: between events that are confirmed.
         blind_gap_s: between events that nobody confirms.
         confirm_s: a guest that has not taken a burst by then is at fault.
-        paste_s: a focused window that has not fetched the text by then does not take pastes.
     """
 
-    burst: int = 8
+    burst: int = 12
     gap_s: float = 0.0
     blind_gap_s: float = 0.01
     confirm_s: float = 20.0
-    paste_s: float = 8.0
 
     def __post_init__(self) -> None:
-        if not 1 <= self.burst <= 8 or min(self.gap_s, self.blind_gap_s) < 0:
-            raise ValueError(f"{self}: burst is 1 to 8, times are not negative")
+        if not 1 <= self.burst <= 12 or min(self.gap_s, self.blind_gap_s) < 0:
+            raise ValueError(f"{self}: burst is 1 to 12, times are not negative")
 
 
 @dataclass(frozen=True, slots=True)
-class Strokes:
-    """A run of characters to strike."""
+class Plan:
+    """How a text is typed: ``before`` and ``after`` by the machine's keyboard, in between by the
+    guest's daemon, which strikes characters that no key gives on keys of its own.
+    """
 
-    strokes: tuple[Stroke, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Paste:
-    """A run of characters that only the clipboard can carry."""
-
-    text: str
+    before: tuple[Stroke, ...]
+    between: tuple[Stroke | str, ...] = ()
+    after: tuple[Stroke, ...] = ()
 
 
-def plan_text(text: str, keymap: Keymap, *, can_paste: bool) -> list[Strokes | Paste]:
-    r"""Split ``text`` into keys and pastes; between two Enters or Tabs at most one paste.
+def plan_text(text: str, keymap: Keymap, *, any_character: bool) -> Plan:
+    r"""Strokes for every character; from the first to the last without a key is the daemon's part.
 
-    A paste reaches from the first to the last character of such a piece that no key carries. A
-    piece that begins with one is pasted whole: a spreadsheet cell takes a first paste as its
-    content, and keys after it would begin anew.
+    Args:
+        any_character: the guest's daemon is there to strike what no key gives.
 
     Raises:
         UntypableText: names the characters that go neither way.
     """
     typable = {**keymap.strokes, **_KEYS_FOR}
-    refused = [c for c in dict.fromkeys(text) if c not in typable and not (can_paste and _sane(c))]
+    lacking = [i for i, c in enumerate(text) if c not in typable]
+    refused = [
+        c for c in dict.fromkeys(text[i] for i in lacking) if not (any_character and _sane(c))
+    ]
     if refused:
         names = ", ".join(_describe(c) for c in refused[:20])
         more = f" and {len(refused) - 20} more" if len(refused) > 20 else ""
-        way = "" if can_paste else ", and this wire has no clipboard to paste from"
-        raise UntypableText(f"no key here gives {names}{more}{way}; nothing was typed")
-    steps: list[Strokes | Paste] = []
-    for piece in _pieces(text):
-        lacking = [i for i, c in enumerate(piece) if c not in typable]
-        start, end = (lacking[0], lacking[-1] + 1) if lacking else (len(piece), len(piece))
-        if start == 0:
-            end = len(piece)
-        _strike(steps, (typable[c] for c in piece[:start]))
-        if lacking:
-            steps.append(Paste(piece[start:end]))
-        _strike(steps, (typable[c] for c in piece[end:]))
-    return steps
+        raise UntypableText(f"no key here gives {names}{more}; nothing was typed")
+    start, end = (lacking[0], lacking[-1] + 1) if lacking else (len(text), len(text))
+    return Plan(
+        tuple(typable[c] for c in text[:start]),
+        tuple(typable.get(c, c) for c in text[start:end]),
+        tuple(typable[c] for c in text[end:]),
+    )
 
 
 def type_text(
@@ -108,7 +101,7 @@ def type_text(
     pace: Pace | None = None,
     clock: Clock | None = None,
 ) -> None:
-    """Type ``text`` exactly; returns when the guest has taken all of it.
+    """Type ``text`` exactly; returns when X has taken all of it.
 
     Args:
         text: any Unicode without control characters other than newline and tab.
@@ -118,8 +111,7 @@ def type_text(
         keymap: the guest's layout where there is no ``ops``.
 
     Raises:
-        UntypableText: names the characters, and nothing was typed; or the focused window took no
-            paste, and the message says how much was typed before.
+        UntypableText: names the characters; nothing was typed.
         MachineError: the guest did not take the keys, or its daemon failed.
     """
     if not text:
@@ -128,16 +120,13 @@ def type_text(
         keymap = Keymap.parse(ops.call("keymap", timeout_s=20.0))
     elif keymap is None:
         raise ValueError("either the guest's daemon or a keymap must say what the keys give")
-    steps = plan_text(text, keymap, can_paste=ops is not None)
+    plan = plan_text(text, keymap, any_character=ops is not None)
     typist = _Typist(press, ops, pace or Pace(), clock or SystemClock())
-    done = 0
-    for step in steps:
-        if isinstance(step, Strokes):
-            typist.strike(step.strokes)
-            done += len(step.strokes)
-        else:
-            typist.paste(step.text, done)
-            done += len(step.text)
+    typist.strike(plan.before)
+    if ops is not None and plan.between:
+        keys = [k if isinstance(k, str) else _keycodes(k) for k in plan.between]
+        ops.call("strike", timeout_s=_STRIKE_S, keys=keys)
+    typist.strike(plan.after)
 
 
 class _Typist:
@@ -151,6 +140,9 @@ class _Typist:
         self._gap_s = pace.blind_gap_s if ops is None else pace.gap_s
 
     def strike(self, strokes: tuple[Stroke, ...]) -> None:
+        """All strokes; on return X has seen them and every key is up."""
+        if not strokes:
+            return
         confirmed = ""  # its release may not have arrived yet
         for burst in _bursts(strokes, self._pace.burst):
             last = burst[-1].key
@@ -161,17 +153,6 @@ class _Typist:
             self._chord(burst[-1], confirm=True)
             confirmed = last
         self._wait(None)
-
-    def paste(self, text: str, done: int) -> None:
-        assert self._ops is not None
-        wait_s = self._pace.paste_s
-        answer = self._ops.call("paste", timeout_s=wait_s + 10, text=text, wait_s=wait_s)
-        if answer.get("fetched") is not True:
-            why = str(answer.get("detail"))[:200]
-            raise UntypableText(
-                f"{text[:60]!r} can only be pasted here, and {why}; "
-                f"{done} characters were typed before it"
-            )
 
     def _chord(self, stroke: Stroke, *, confirm: bool) -> None:
         down: list[str] = []
@@ -223,25 +204,8 @@ def _bursts(strokes: Iterable[Stroke], limit: int) -> Iterator[list[Stroke]]:
         yield burst
 
 
-def _pieces(text: str) -> Iterator[str]:
-    """Runs without newline or tab, and each newline or tab by itself."""
-    start = 0
-    for i, character in enumerate(text):
-        if character in _KEYS_FOR:
-            if start < i:
-                yield text[start:i]
-            yield character
-            start = i + 1
-    if start < len(text):
-        yield text[start:]
-
-
-def _strike(steps: list[Strokes | Paste], strokes: Iterable[Stroke]) -> None:
-    run = tuple(strokes)
-    if run and steps and isinstance(steps[-1], Strokes):
-        steps[-1] = Strokes(steps[-1].strokes + run)
-    elif run:
-        steps.append(Strokes(run))
+def _keycodes(stroke: Stroke) -> list[int]:
+    return [KEYS[key].evdev + _X_OFFSET for key in (*stroke.holds, stroke.key)]
 
 
 def _sane(character: str) -> bool:

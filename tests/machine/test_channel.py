@@ -94,11 +94,11 @@ def test_reset_ends_streams_on_both_sides(echo: int) -> None:
         old.settimeout(10)
         old.sendall(b"x")
         assert old.recv(1) == b"x"
-        assert channel.ops.call("ping") == {}
+        assert channel.ops.call("ping")["time_ns"] > 0
         channel.reset()
         assert old.recv(1) == b""
         old.close()
-        assert channel.ops.call("ping") == {}
+        assert channel.ops.call("ping")["time_ns"] > 0
 
 
 def test_restored_guest_full_of_an_old_hosts_bytes(echo: int) -> None:
@@ -109,7 +109,7 @@ def test_restored_guest_full_of_an_old_hosts_bytes(echo: int) -> None:
     assert first.recv(4, socket.MSG_WAITALL) == struct.pack(">I", 1)  # half a header is taken
     with ControlChannel(first) as channel:
         channel.reset(timeout_s=10)
-        assert channel.ops.call("ping") == {}
+        assert channel.ops.call("ping")["time_ns"] > 0
     assert daemon.wait(10) == 0
 
 
@@ -122,7 +122,7 @@ def test_operations_say_why_not() -> None:
             channel.ops.call("ping", loudly=True)
         with pytest.raises(MachineError, match="X display"):
             channel.ops.call("keymap")
-        assert channel.ops.call("ping") == {}
+        assert channel.ops.call("ping")["time_ns"] > 0
         assert abs(channel.ops.call("hello")["time_ns"] - time.time_ns()) < 5e9
 
 
@@ -135,7 +135,7 @@ def test_malformed_input_does_not_end_the_daemon() -> None:
         assert all(b'"ok": false' in answers.readline() for _ in range(5))
         channel._post(lambda: channel._outgoing.append(b"\xee" * 64))
         channel.reset(timeout_s=10)
-        assert channel.ops.call("ping") == {}
+        assert channel.ops.call("ping")["time_ns"] > 0
         answers.close()
 
 

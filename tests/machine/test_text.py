@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cua_gym.errors import ActionError, MachineError, UntypableText
 from cua_gym.machine.keyboard import KEYS
 from cua_gym.machine.keymap import Keymap, layout_names, named_keymap
-from cua_gym.machine.text import Pace, Paste, Strokes, plan_text, type_text
+from cua_gym.machine.text import Pace, plan_text, type_text
 
 LAYOUTS = ["us", "us(intl)", "de", "fr", "it", "dvorak"]
 FAST = Pace(blind_gap_s=0)
@@ -80,41 +80,27 @@ def test_typed_text_is_exact_on_every_layout(layout: str, data: st.DataObject) -
 )
 def test_reported_texts(layout: str, text: str) -> None:
     """Texts that other tools got wrong."""
-    intl_dead = {"^", "~"} - set(named_keymap(layout).strokes)
-    if intl_dead & set(text):
-        steps = plan_text(text, named_keymap(layout), can_paste=True)
-        assert any(isinstance(step, Paste) for step in steps)
-    else:
-        assert typed(text, layout) == text
+    assert typed(text, layout) == text
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @given(text=st.text(st.characters(exclude_categories=["Cc", "Cs"], include_characters="\n\t")))
 def test_plan_covers_any_unicode(layout: str, text: str) -> None:
-    """Keys and pastes together are the text; no paste holds a newline or tab."""
+    """The three parts together are the text; the daemon's begins and ends as it must."""
     keymap = named_keymap(layout)
     shown = {stroke: c for c, stroke in keymap.strokes.items()}
-    enter, tab = (plan_text(c, keymap, can_paste=False)[0] for c in "\n\t")
-    assert isinstance(enter, Strokes)
-    assert isinstance(tab, Strokes)
-    shown |= {enter.strokes[0]: "\n", tab.strokes[0]: "\t"}
-    whole = ""
-    for step in plan_text(text, keymap, can_paste=True):
-        if isinstance(step, Paste):
-            assert step.text
-            assert not set(step.text) & {"\n", "\t"}
-            whole += step.text
-        else:
-            whole += "".join(shown[s] for s in step.strokes)
-    assert whole == text
+    shown |= {plan_text(c, keymap, any_character=False).before[0]: c for c in "\n\t"}
+    plan = plan_text(text, keymap, any_character=True)
+    strokes = (*plan.before, *plan.between, *plan.after)
+    assert "".join(s if isinstance(s, str) else shown[s] for s in strokes) == text
+    assert not plan.between or {type(plan.between[0]), type(plan.between[-1])} == {str}
 
 
-def test_pastes_are_few_and_short() -> None:
-    """One paste from the first to the last character without a key; whole if it begins so."""
-    plan = plan_text("a café 你好 z\télan vital\nok", named_keymap("us"), can_paste=True)
-    assert [s.text if isinstance(s, Paste) else len(s.strokes) for s in plan] == [
-        5, "é 你好", 3, "élan vital", 3,
-    ]  # fmt: skip
+def test_the_daemon_gets_as_little_as_possible() -> None:
+    """From the first to the last character without a key; nothing when every one has a key."""
+    plan = plan_text("a café 你好 z\n", named_keymap("us"), any_character=True)
+    assert (len(plan.before), len(plan.between), len(plan.after)) == (5, 4, 3)
+    assert plan_text("café", named_keymap("fr"), any_character=True).between == ()
 
 
 def test_refusal_names_the_characters_and_types_nothing() -> None:
@@ -126,7 +112,7 @@ def test_refusal_names_the_characters_and_types_nothing() -> None:
     assert str(error.value).count("é") == 1
     for text in ("a\rb", "a\x1bb", "\x00", "\ud800"):
         with pytest.raises(UntypableText, match=r"U\+"):
-            plan_text(text, keyboard.keymap, can_paste=True)
+            plan_text(text, keyboard.keymap, any_character=True)
 
 
 @given(st.integers(0, 30))

@@ -1,4 +1,4 @@
-"""The X side of the guest's daemon: keymap, exact pasting, clipboards, wheel, keys, readiness.
+"""The X side of the guest's daemon: keymap, keys, clipboards, wheel, readiness.
 
 One thread owns the X connection. It may be frozen with the desktop or die with X: an overdue job
 is answered by `ops.Ops`, which cuts the connection, and the next job makes a new one.
@@ -22,18 +22,13 @@ from typing import Any
 
 import xkb
 from selection import Selections
-from Xlib import XK, X, Xatom
+from strike import Striker
+from Xlib import X, Xatom
 from Xlib import error as xerror
 from Xlib.display import Display
 from Xlib.ext import xtest
 
 POLL_S = 0.003
-# After the text was fetched, an application may fetch it again (LibreOffice asks twice): what the
-# clipboards held comes back once it has been quiet as long as it took to answer, within these.
-QUIET_S = (0.04, 0.5)
-# Programs whose Shift+Insert takes PRIMARY. Elsewhere PRIMARY stays with a window that owns it,
-# since taking it would clear the very selection that the text is to replace.
-TERMINALS = ("term", "rxvt", "konsole", "kitty", "alacritty", "tilix", "emacs", "gvim", "foot")
 
 
 class Job:
@@ -69,6 +64,7 @@ class Desk:
         self._uid = uid
         self._display: Any = None
         self._selections: Selections | None = None
+        self._striker: Striker | None = None
         self._jobs: deque[Job] = deque()
         self._current: Job | None = None
         self._wake_read, self._wake = os.pipe()
@@ -127,7 +123,9 @@ class Desk:
             self._display.flush()
             if self._display.pending_events():
                 while self._display.pending_events():
-                    self._selections.handle(self._display.next_event())
+                    event = self._display.next_event()
+                    self._selections.handle(event)
+                    self._striker.handle(event)
                 return
         watched = [] if self._display is None else [self._display.fileno()]
         if self._current is None:
@@ -140,6 +138,7 @@ class Desk:
             display = Display(self._name)
             display.set_error_handler(lambda *_: None)  # a window that vanished meanwhile
             self._selections = Selections(display, self.pump)
+            self._striker = Striker(display, self.pump)
             self._display = display
         return self._display
 
@@ -226,65 +225,17 @@ class Desk:
         display.sync()
         return {}
 
-    def paste(self, text: str, wait_s: float = 4.0) -> dict[str, Any]:
-        """Put ``text`` where the keyboard's focus is; says whether its owner fetched all of it."""
-        if not isinstance(text, str) or not text:
-            raise ValueError("text is a string of at least one character")
+    def strike(self, keys: list[str | list[int]]) -> dict[str, Any]:
+        """Strike keys in order, by XTEST: see `strike.Striker`."""
+        for item in keys:
+            good = isinstance(item, str) and len(item) == 1
+            if not good and not (isinstance(item, list) and all(8 <= c <= 255 for c in item)):
+                raise ValueError(f"a key is a character or a list of keycodes, not {item!r}")
         display = self._connect()
-        selections = self._selections
-        assert selections is not None
+        assert self._striker is not None
         focus = display.get_input_focus().focus
-        if focus == X.NONE:
-            return {"fetched": False, "detail": "no window has the keyboard's focus"}
-        window = None if focus == X.PointerRoot or focus == display.screen().root else focus
-        names = ["CLIPBOARD"]
-        if not selections.owned_by_client_of("PRIMARY", window) or _is_terminal(window):
-            names.append("PRIMARY")
-        before = {name: selections.text(name) for name in names}
-        if self._overdue():
-            raise TimeoutError("the clipboards' owners did not answer in time")
-        fetch = selections.expect(text, window)
-        try:
-            for name in names:
-                selections.own(name, text)
-            self._shift_insert()
-            self._wait_fetched(fetch, float(wait_s))
-        finally:
-            selections.expect(None, None)
-            for name, old in before.items():
-                selections.give_back(name, text, old)
-            display.sync()
-        if not fetch.complete:
-            return {"fetched": False, "detail": "the focused window did not ask for the text"}
-        return {"fetched": True}
-
-    def _wait_fetched(self, fetch: Any, wait_s: float) -> None:
-        start = time.monotonic()
-        end = start + wait_s
-        while time.monotonic() < end and not self._overdue():
-            if fetch.complete:
-                low, high = QUIET_S
-                quiet = min(high, max(low, fetch.first - start))
-                left = fetch.last + quiet - time.monotonic()
-                if left <= 0:
-                    return
-                self.pump(left)
-            else:
-                self.pump(min(0.1, end - time.monotonic()))
-
-    def _shift_insert(self) -> None:
-        display = self._display
-        codes = []
-        for name in ("Shift_L", "Insert"):
-            code = display.keysym_to_keycode(XK.string_to_keysym(name))
-            if not code:
-                raise ValueError(f"this keymap has no {name} key, which pasting needs")
-            codes.append(code)
-        for code in codes:
-            xtest.fake_input(display, X.KeyPress, code)
-        for code in reversed(codes):
-            xtest.fake_input(display, X.KeyRelease, code)
-        display.sync()
+        self._striker.strike(keys, None if focus in (X.NONE, X.PointerRoot) else focus)
+        return {}
 
     def ready(self, windows: tuple[str, ...] = ("desktop", "dock")) -> dict[str, Any]:
         """Is the desktop up: window manager, and viewable windows of these EWMH types?"""
@@ -323,18 +274,6 @@ def _selection(name: str) -> str:
     return name
 
 
-def _is_terminal(window: Any) -> bool:
-    """Does the window, or one around it, call itself a terminal (or a vi or emacs)?"""
-    for _ in range(8):
-        if not window:
-            return False
-        names = " ".join(window.get_wm_class() or ()).lower()
-        if names:
-            return any(word in names for word in TERMINALS) or "st" in names.split()
-        window = window.query_tree().parent
-    return False
-
-
 JOBS: dict[str, Callable[..., dict[str, Any]]] = {
     "keymap": Desk.keymap,
     "keys": Desk.keys,
@@ -342,6 +281,6 @@ JOBS: dict[str, Callable[..., dict[str, Any]]] = {
     "scroll": Desk.scroll,
     "clipboard_get": Desk.clipboard_get,
     "clipboard_set": Desk.clipboard_set,
-    "paste": Desk.paste,
+    "strike": Desk.strike,
     "ready": Desk.ready,
 }

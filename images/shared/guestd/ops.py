@@ -41,7 +41,7 @@ class Ops:
         self._lock = threading.Lock()
         self._cpu = (0.0, 0, 0)
         self._own: dict[str, Callable[..., dict[str, Any]]] = {
-            "ping": lambda: {},
+            "ping": lambda: {"time_ns": time.time_ns()},
             "hello": hello,
             "freeze": lambda: self._freeze(True),
             "thaw": lambda: self._freeze(False),

@@ -1,6 +1,6 @@
 """X selections as text: own them, serve them, read them (ICCCM 2, INCR included).
 
-Knows which client asked for what; leaves keys, focus and timing to `desk.Desk`.
+Who asks when is for `desk.Desk`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Any
 
 from Xlib import X, Xatom
 from Xlib.protocol import event as xevent
-from Xlib.protocol import request
 
 CHUNK = 64 << 10
 # Larger values go out in pieces: a server's largest request is 256 KiB without BIG-REQUESTS.
@@ -19,17 +18,6 @@ WHOLE = 128 << 10
 # An owner that does not answer has nothing to give back.
 ANSWER_S = 1.0
 LARGEST = 16 << 20
-
-
-class Fetch:
-    """Has the awaited client taken the whole text, and when did it ask first and last?"""
-
-    def __init__(self, text: str, client: int | None) -> None:
-        self.text = text
-        self.client = client
-        self.complete = False
-        self.first = 0.0
-        self.last = 0.0
 
 
 class Selections:
@@ -42,8 +30,7 @@ class Selections:
             -1, -1, 1, 1, 0, X.CopyFromParent, event_mask=X.PropertyChangeMask
         )
         self._held: dict[int, str] = {}
-        self._sending: dict[tuple[int, int], tuple[Any, int, bytes, Fetch | None]] = {}
-        self._fetch: Fetch | None = None
+        self._sending: dict[tuple[int, int], tuple[Any, int, bytes]] = {}
         self._answer: Any = None
         self._new_value = False
         atom = display.get_atom
@@ -57,33 +44,6 @@ class Selections:
         atom = self._display.get_atom(name)
         self._held[atom] = text
         self._window.set_selection_owner(atom, X.CurrentTime)
-
-    def give_back(self, name: str, ours: str, old: str | None) -> None:
-        """Hold ``old`` again, or nothing; a selection that someone took meanwhile stays theirs."""
-        atom = self._display.get_atom(name)
-        if self._held.get(atom) != ours:
-            return
-        if old is not None:
-            self.own(name, old)
-        else:
-            del self._held[atom]
-            request.SetSelectionOwner(
-                display=self._display.display, window=X.NONE, selection=atom, time=X.CurrentTime
-            )
-
-    def owned_by_client_of(self, name: str, window: Any) -> bool:
-        """Does the client that made ``window`` own the selection?"""
-        owner = self._display.get_selection_owner(self._display.get_atom(name))
-        return bool(owner) and window is not None and self._client(owner) == self._client(window)
-
-    def expect(self, text: str | None, window: Any) -> Fetch:
-        """Watch for the client of ``window`` (any, for None) to fetch ``text``."""
-        fetch = Fetch(text or "", None if window is None else self._client(window))
-        self._fetch = fetch if text is not None else None
-        return fetch
-
-    def _client(self, window: Any) -> int:
-        return int(window.id) & ~int(self._display.display.info.resource_id_mask)
 
     # ---------------------------------------------------------------- serving
 
@@ -106,10 +66,6 @@ class Selections:
     def _serve(self, event: Any) -> None:
         text = self._held.get(event.selection)
         target, place = event.target, event.property or event.target
-        fetch = self._fetch if text is not None and self._awaited(event, text) else None
-        if fetch is not None:
-            fetch.last = time.monotonic()
-            fetch.first = fetch.first or fetch.last
         if text is None or event.requestor == X.NONE:
             place = X.NONE
         elif target == self._targets:
@@ -120,9 +76,9 @@ class Selections:
         elif target == self._timestamp:
             event.requestor.change_property(place, Xatom.INTEGER, 32, [event.time])
         elif target in self._texts:
-            self._send(event.requestor, place, target, text.encode("utf-8", "replace"), fetch)
+            self._send(event.requestor, place, target, text.encode("utf-8", "replace"))
         elif target == Xatom.STRING and (data := _latin1(text)) is not None:
-            self._send(event.requestor, place, target, data, fetch)
+            self._send(event.requestor, place, target, data)
         else:
             place = X.NONE
         if event.requestor != X.NONE:
@@ -137,34 +93,22 @@ class Selections:
             )
         self._display.flush()
 
-    def _awaited(self, event: Any, text: str) -> bool:
-        fetch = self._fetch
-        if fetch is None or fetch.text != text:
-            return False
-        return fetch.client is None or fetch.client == self._client(event.requestor)
-
-    def _send(self, window: Any, place: int, kind: int, data: bytes, fetch: Fetch | None) -> None:
+    def _send(self, window: Any, place: int, kind: int, data: bytes) -> None:
         if len(data) <= WHOLE:
             window.change_property(place, kind, 8, data)
-            if fetch is not None:
-                fetch.complete = True
             return
         window.change_attributes(event_mask=X.PropertyChangeMask)
         window.change_property(place, self._incr, 32, [len(data)])
-        self._sending[window.id, place] = (window, kind, data, fetch)
+        self._sending[window.id, place] = (window, kind, data)
 
     def _send_more(self, number: int, place: int) -> None:
         """The requestor took the last piece: the next one, or an empty one for the end."""
         if (number, place) not in self._sending:
             return
-        window, kind, data, fetch = self._sending.pop((number, place))
+        window, kind, data = self._sending.pop((number, place))
         window.change_property(place, kind, 8, data[:CHUNK])
         if data:
-            self._sending[number, place] = (window, kind, data[CHUNK:], fetch)
-        elif fetch is not None:
-            fetch.complete = True
-        if fetch is not None:
-            fetch.last = time.monotonic()
+            self._sending[number, place] = (window, kind, data[CHUNK:])
         self._display.flush()
 
     # ---------------------------------------------------------------- reading
