@@ -17,7 +17,7 @@ import posixpath
 import stat as stat_module
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
@@ -269,8 +269,7 @@ class SftpFiles:
             known, client = self._cached
             if known is transport and not client.get_channel().closed:
                 return client
-        subsystem: Callable[[paramiko.Channel], None] = lambda c: c.invoke_subsystem("sftp")  # noqa: E731 - a typed lambda, paramiko has none
-        client = _Client(self._connection.channel(subsystem))
+        client = _Client(self._connection.channel(_ask_for_sftp))
         self._cached = (client.get_channel().get_transport(), client)
         return client
 
@@ -291,6 +290,10 @@ class SftpFiles:
             return
         if stat_module.S_ISDIR(mode):
             raise _os_error(errno.EISDIR, path)
+
+
+def _ask_for_sftp(channel: paramiko.Channel) -> None:
+    channel.invoke_subsystem("sftp")
 
 
 def _entry(name: str, found: Any) -> FileStat:
