@@ -4,5 +4,6 @@ set -eu
 useradd --uid "$CUA_UID" --user-group --create-home --home-dir "$CUA_HOME" --shell /bin/bash \
     --comment "Desktop" "$CUA_USER"
 usermod --password '!*' "$CUA_USER"
-usermod --password '!*' "$CUA_CONTROL"
+# No password at all, but not "locked": without PAM, sshd refuses locked accounts.
+usermod --password '*' "$CUA_CONTROL"
 chmod 755 "$CUA_HOME"
