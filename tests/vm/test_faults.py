@@ -1,0 +1,177 @@
+"""Faults of a real machine in each phase: typed, quick, and unscored with phase and cause."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import cua_gym
+from cua_gym import Move, Submit, Type
+from cua_gym.env import DesktopEnv
+from cua_gym.errors import CuaGymError, MachineError, MachineLost, OutOfSpace
+from cua_gym.machine.base import MachineSpec
+from cua_gym.machine.start import start_machine
+from tests.vm.conftest import until
+
+pytestmark = pytest.mark.vm
+
+TASK = "write-many-scripts"
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> Iterator[DesktopEnv]:
+    """An episode under way."""
+    env = cua_gym.make(TASK, runs=tmp_path / "runs")
+    env.reset(seed=0)
+    yield env
+    env.close()
+
+
+def unscored(env: DesktopEnv, phase: str) -> str:
+    """The cause in result.json, once it says unscored in that phase."""
+    result = json.loads(env.episode.folder.result.read_text())
+    assert (result["kind"], result["score"], result["phase"]) == ("unscored", None, phase)
+    return str(result["cause"])
+
+
+def pid(env: DesktopEnv) -> int:
+    """QEMU's process id."""
+    return int(env.machine.pid)  # type: ignore[attr-defined]
+
+
+def test_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A QEMU that cannot start is a fault of the phase boot."""
+    env = cua_gym.make(TASK, runs=tmp_path / "runs")
+    monkeypatch.setenv("CUA_GYM_RUN_DIR", "/proc/no-such-folder")
+    with pytest.raises(CuaGymError):
+        env.reset(seed=0)
+    assert "no-such-folder" in unscored(env, "boot")
+    assert env.evaluate().kind == "unscored"
+
+
+def test_setup(tmp_path: Path) -> None:
+    """A setup step that fails is a fault of the phase setup, with its output."""
+    from cua_gym.task import load_task
+    from tests.vm.test_secrets import TASK as FILES
+
+    folder = tmp_path / "tasks" / "secret-keeping"
+    step = '\n[[setup]]\nrun = "echo a planted fault >&2; exit 3"\n'
+    for name, text in FILES.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text.lstrip() + (step if name == "task.toml" else ""))
+    env = cua_gym.make(load_task(folder), runs=tmp_path / "runs")
+    with pytest.raises(CuaGymError, match="planted fault"):
+        env.reset(seed=0)
+    assert "planted fault" in unscored(env, "setup")
+
+
+def test_act(env: DesktopEnv) -> None:
+    """QEMU killed in the middle: the step comes back at once, truncated, with an error."""
+    os.kill(pid(env), signal.SIGKILL)
+    _, reward, terminated, truncated, info = env.step(Type("hello"))
+    assert (reward, terminated, truncated) == (0.0, False, True)
+    assert "SIGKILL" in info["error"]
+    assert "SIGKILL" in unscored(env, "act")
+
+
+def test_act_hung(env: DesktopEnv) -> None:
+    """A guest that stands still is a typed fault, not a hang."""
+    env.step(Move(5, 5))
+    os.kill(pid(env), signal.SIGSTOP)
+    start = time.monotonic()
+    _, _, _, truncated, info = env.step(Type("hello"))
+    assert truncated
+    assert info["error"]
+    assert time.monotonic() - start < 60
+    unscored(env, "act")
+
+
+def test_collect(env: DesktopEnv) -> None:
+    """A machine lost before the evidence is taken leaves no verdict."""
+    env.step(Move(5, 5))
+    os.kill(pid(env), signal.SIGKILL)
+    outcome = env.evaluate()
+    assert (outcome.kind, outcome.score) == ("unscored", None)
+    unscored(env, "collect")
+
+
+def test_collect_without_the_guests_daemon(env: DesktopEnv) -> None:
+    """A guest whose daemon is dead for good cannot be frozen: unscored."""
+    env.machine.shell.run("systemctl mask --now --runtime cua-guestd", user="root", timeout_s=10)
+    _, _, _, truncated, _ = env.step(Submit())
+    assert truncated
+    unscored(env, "collect")
+
+
+def test_grade(env: DesktopEnv, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A grader that cannot run is a fault of the phase grade."""
+    from cua_gym.errors import GradingError
+
+    def broken(*_: object) -> None:
+        raise GradingError("planted")
+
+    monkeypatch.setattr("cua_gym.episode.grade", broken)
+    env.step(Submit())
+    assert "planted" in unscored(env, "grade")
+
+
+def test_a_full_host_disk_is_out_of_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A guest that fills the host's disk gives OutOfSpace with numbers, not a timeout."""
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=80m", "none", str(small)], capture_output=True
+    )
+    if mount.returncode:
+        pytest.skip("only root can mount the small disk that this needs")
+    try:
+        monkeypatch.setenv("CUA_GYM_RUN_DIR", str(small))
+        with start_machine(MachineSpec()) as machine:
+            fill = "dd if=/dev/urandom of=/var/tmp/big bs=1M count=200 conv=fsync"
+            try:
+                machine.shell.run(fill, user="root", timeout_s=30)
+            except MachineError:
+                pass  # the guest stands still from the moment its disk is full
+            with pytest.raises(OutOfSpace, match="MiB free"):
+                machine.check()
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_too_little_room_is_found_before_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that is nearly full refuses the start with the numbers."""
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=8m", "none", str(small)], capture_output=True
+    )
+    if mount.returncode:
+        pytest.skip("only root can mount the small disk that this needs")
+    try:
+        monkeypatch.setenv("CUA_GYM_RUN_DIR", str(small))
+        with pytest.raises(OutOfSpace, match="MiB free"):
+            start_machine(MachineSpec())
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_a_guest_that_shuts_down_is_lost_with_the_cause() -> None:
+    """The guest's own power-off is told from a crash."""
+    with start_machine(MachineSpec()) as machine:
+        try:
+            machine.shell.run("systemctl poweroff -ff", user="root", timeout_s=20)
+        except MachineError:
+            pass  # the channel may end first
+        until(lambda: not Path(f"/proc/{machine.pid}/exe").exists(), "QEMU's end")  # type: ignore[attr-defined]
+        with pytest.raises(MachineLost, match="guest"):
+            machine.check()
