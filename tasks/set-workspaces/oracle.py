@@ -1,4 +1,4 @@
-"""Open Workspaces in the settings, set the number, close."""
+"""Search the settings, open Workspaces, set the number."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from cua_gym.agent.oracle import Desk, Solution
 
 
 def solve(params: dict[str, Any], desk: Desk) -> Solution:
-    """The number is a spin button; typing over it and leaving it sets it."""
+    """The dialogs draw inside the settings window, where no accessible node says what they are.
+
+    So two clicks are measured from the nodes around them.
+    """
     desk.wait_window("^Settings$")
-    yield Click(*desk.find(None, "^Workspaces$", app="settings"))
-    desk.wait_window("^Workspaces$")
-    yield Click(*desk.find("spin button", "", app="workspace"), count=2)
+    yield Type("workspaces")
+    x, y, _, height = desk.node("label", "^Personal$", app="settings")["box"]
+    # The third of the icons that the search leaves, below the heading.
+    yield Click(x + 440, y + height + 28)
+    window = desk.wait_window("^Workspaces$")
+    yield Click(window.x + 215, window.y + 100, count=2)
     yield Key("ctrl+a")
     yield Type(str(params["count"]))
     yield Key("tab")

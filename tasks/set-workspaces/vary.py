@@ -1,4 +1,4 @@
-"""A number that is not the one at the start, which is 4."""
+"""A number that is not the one at the start, which is 1."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ from typing import Any
 
 def vary(rng: random.Random) -> dict[str, Any]:
     """How many workspaces."""
-    return {"count": rng.choice([2, 3, 5, 6, 7, 8, 9])}
+    return {"count": rng.choice([2, 3, 4, 5, 6, 7, 8, 9])}

@@ -16,7 +16,9 @@ def solve(params: dict[str, Any], desk: Desk) -> Solution:
     def row(name: str) -> tuple[int, int]:
         return desk.find("table cell", f"^{re.escape(name)}$", app="[Tt]hunar")
 
-    yield Drag((row(params["moved"]), row("Archive")))
+    (x0, y0), (x1, y1) = row(params["moved"]), row("Archive")
+    # A way round: a drag of one row's height would be over before it is one.
+    yield Drag(((x0, y0), (x0 + 90, y0 + 60), (x1 + 40, y1 + 20), (x1, y1)))
     yield Click(*row(params["old"]))
     yield Key("f2")
     desk.wait_window("Rename")
