@@ -84,6 +84,34 @@ def list_images(suite: tuple[Path, ...], as_json: bool) -> None:
 
 
 @image.command()
+@click.argument("name", default="debian-12")
+@click.option("--boots", type=click.IntRange(min=1), default=3, show_default=True)
+@_SUITE
+@_JSON
+def check(name: str, boots: int, suite: tuple[Path, ...], as_json: bool) -> None:
+    """Boot the image NAME and report, clause by clause, whether it keeps to the standard.
+
+    Exits with 1 when a clause does not hold.
+
+    \b
+    Example:
+      cua-gym image check debian-12 --boots 1
+    """
+    from cua_gym.image.check import check_image, cold_boots, table
+
+    built = _store(suite).find(name)[0]
+    progress = _progress()
+    results = check_image(built, cold_boots(built, progress), boots=boots, progress=progress)
+    passed = all(result.passed for result in results)
+    if as_json:
+        report = {"image": built.folder.name, "passed": passed}
+        click.echo(json.dumps({**report, "clauses": [asdict(result) for result in results]}))
+    else:
+        click.echo(table(results))
+    raise SystemExit(0 if passed else 1)
+
+
+@image.command()
 @click.argument("name")
 @click.option("--all", "every", is_flag=True, help="Also builds of older recipes.")
 @click.option("--older", is_flag=True, help="Only builds of older recipes.")

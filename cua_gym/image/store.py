@@ -8,16 +8,11 @@ comes next can tell a dead build from a running one.
 from __future__ import annotations
 
 import builtins
-import contextlib
 import difflib
-import fcntl
 import json
 import os
-import shutil
-import subprocess
-import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +21,7 @@ from cua_gym.image import build as building
 from cua_gym.image.disk import sha256_of
 from cua_gym.image.manifest import Manifest
 from cua_gym.image.recipe import Recipe, bundled_images, find_recipe, recipe_names
+from cua_gym.image.workshop import grave, locked, remove_tree, sweep, workshop
 
 __all__ = ["Image", "ImageStore", "cache_root"]
 
@@ -218,9 +214,9 @@ class ImageStore:
                 "end those machines first"
             )
         # Renamed first: no moment at which others see half of it.
-        grave = self._images / f".build-removed-{image.folder.name}-{os.getpid()}"
-        image.folder.rename(grave)
-        _remove_tree(grave)
+        doomed = grave(self._images, image.folder.name)
+        image.folder.rename(doomed)
+        remove_tree(doomed)
 
     def ensure(self, name: str, progress: Callable[[str], None] = lambda message: None) -> Image:
         """The image called ``name``, built first if need be.
@@ -235,13 +231,16 @@ class ImageStore:
         image = self._load(folder)
         if image is None:
             self._images.mkdir(parents=True, exist_ok=True)
-            with _locked(self._images / f".lock-{folder.name}", progress, name):
+            with locked(
+                self._images / f".lock-{folder.name}",
+                lambda: progress(f"another process is building {name}; waiting for it"),
+            ):
                 image = self._load(folder) or self._build(recipe, folder, progress)
         image.verify()
         return image
 
     def _build(self, recipe: Recipe, folder: Path, progress: Callable[[str], None]) -> Image:
-        with self._workshop(recipe.name) as work:
+        with workshop(self._images, recipe.name) as work:
             log = self._images / f"build-{folder.name}.log"
             log.write_text("", encoding="utf-8")
             made = self._builder(recipe, work, log, progress)
@@ -249,7 +248,7 @@ class ImageStore:
             if not image.is_complete:
                 raise ImageError(f"the build of {recipe.name!r} left no complete image in {made}")
             if folder.exists():
-                _remove_tree(folder)
+                remove_tree(folder)
             made.rename(folder)
         image = Image(recipe.name, folder, image.manifest)
         # Just written, by us, from contents that the manifest's hashes were taken of.
@@ -257,28 +256,9 @@ class ImageStore:
             image._record_stamp(disk)
         return image
 
-    @contextlib.contextmanager
-    def _workshop(self, name: str) -> Iterator[Path]:
-        """A private folder for one build; those of dead builds are removed on the way."""
-        with _locked(self._images / ".lock-workshops", lambda message: None, name):
-            self.sweep()
-            work = Path(tempfile.mkdtemp(prefix=f".build-{name}-", dir=self._images))
-            lock = os.open(work / "owner.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            yield work
-        finally:
-            _remove_tree(work)
-            os.close(lock)
-
     def sweep(self) -> builtins.list[str]:
         """Remove what dead builds left; returns the names of the removed folders."""
-        removed = []
-        for work in sorted(self._images.glob(".build-*")):
-            if _is_dead(work):
-                _remove_tree(work)
-                removed.append(work.name)
-        return removed
+        return sweep(self._images)
 
     def _folder(self, recipe: Recipe) -> Path:
         return self._images / f"{recipe.name}-{recipe.hash[:12]}"
@@ -293,58 +273,6 @@ class ImageStore:
     def names(self) -> builtins.list[str]:
         """Names of all recipes that can be built."""
         return recipe_names(self._search)
-
-
-@contextlib.contextmanager
-def _locked(path: Path, progress: Callable[[str], None], name: str) -> Iterator[None]:
-    """Hold a lock file; the file stays, since removing it would split waiters from newcomers."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            progress(f"another process is building {name}; waiting for it")
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _is_dead(work: Path) -> bool:
-    """Whether the builder of this folder has ended: its lock ended with it."""
-    try:
-        descriptor = os.open(work / "owner.lock", os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(descriptor)
-    return True
-
-
-def _remove_tree(folder: Path) -> None:
-    """Delete a folder of ours.
-
-    Raises:
-        ImageError: something is still mounted below it, or another user's files stay.
-    """
-    mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
-    inside = [line.split()[4] for line in mounts if line.split()[4].startswith(f"{folder}/")]
-    if inside:
-        raise ImageError(f"{inside[0]} is still mounted; unmount it, then remove {folder}")
-    shutil.rmtree(folder, ignore_errors=True)
-    if folder.exists() and shutil.which("mmdebstrap"):
-        # A build in a user namespace leaves files of subordinate ids: only there they can go.
-        subprocess.run(
-            ["mmdebstrap", "--unshare-helper", "rm", "-rf", str(folder)],
-            capture_output=True,
-            check=False,
-        )
-    if folder.exists():
-        raise ImageError(f"cannot remove {folder}; remove it as root")
 
 
 def _stamp(path: Path) -> Stamp:

@@ -1,0 +1,104 @@
+"""Folders in which images are built, and the locks that tell a live build from a dead one."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from cua_gym.errors import ImageError
+
+__all__ = ["grave", "locked", "remove_tree", "sweep", "workshop"]
+
+_PREFIX = ".build-"
+
+
+@contextlib.contextmanager
+def workshop(images: Path, name: str) -> Iterator[Path]:
+    """A private folder for one build; those of dead builds are removed on the way."""
+    with locked(images / ".lock-workshops"):
+        sweep(images)
+        work = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{name}-", dir=images))
+        lock = os.open(work / "owner.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        yield work
+    finally:
+        remove_tree(work)
+        os.close(lock)
+
+
+def sweep(images: Path) -> list[str]:
+    """Remove what dead builds left; returns the names of the removed folders."""
+    removed = []
+    for work in sorted(images.glob(f"{_PREFIX}*")):
+        if _is_dead(work):
+            remove_tree(work)
+            removed.append(work.name)
+    return removed
+
+
+def grave(images: Path, name: str) -> Path:
+    """Where a folder is moved to be deleted: if that is cut short, `sweep` goes on."""
+    return images / f"{_PREFIX}removed-{name}-{os.getpid()}"
+
+
+@contextlib.contextmanager
+def locked(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Hold a lock file; the file stays, since removing it would split waiters from newcomers.
+
+    Args:
+        waiting: called when another process holds it.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting()
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _is_dead(work: Path) -> bool:
+    """Whether the builder of this folder has ended: its lock ended with it."""
+    try:
+        descriptor = os.open(work / "owner.lock", os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def remove_tree(folder: Path) -> None:
+    """Delete a folder of ours.
+
+    Raises:
+        ImageError: something is still mounted below it, or another user's files stay.
+    """
+    mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    inside = [line.split()[4] for line in mounts if line.split()[4].startswith(f"{folder}/")]
+    if inside:
+        raise ImageError(f"{inside[0]} is still mounted; unmount it, then remove {folder}")
+    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists() and shutil.which("mmdebstrap"):
+        # A build in a user namespace leaves files of subordinate ids: only there they can go.
+        subprocess.run(
+            ["mmdebstrap", "--unshare-helper", "rm", "-rf", str(folder)],
+            capture_output=True,
+            check=False,
+        )
+    if folder.exists():
+        raise ImageError(f"cannot remove {folder}; remove it as root")
