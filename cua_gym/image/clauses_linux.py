@@ -11,6 +11,7 @@ UPDATERS = (
     "packagekit.service", "dpkg-db-backup.timer", "man-db.timer", "logrotate.timer",
     "e2scrub_all.timer", "fstrim.timer", "systemd-tmpfiles-clean.timer",
 )  # fmt: skip
+_POWERFUL = {"root", "sudo", "wheel", "admin", "adm", "disk", "docker", "kvm", "shadow"}
 _OFF = {"masked", "masked-runtime", "disabled", "not-found", "static", ""}
 
 
@@ -37,11 +38,12 @@ def _control_account(subject: Subject) -> str:
 
 def _desktop_account(subject: Subject) -> str:
     desktop = subject.image.manifest.accounts.desktop
-    seen = subject.run(f"id {desktop['name']}")
-    expect(f"uid={desktop['uid']}({desktop['name']})" in seen, seen)
-    expect(not {"sudo", "wheel", "admin", "adm", "root"} & set(seen.split("(")[2:]), seen)
+    uid = subject.run(f"id -u {desktop['name']}")
+    expect(uid == str(desktop["uid"]), f"uid {uid}")
+    groups = subject.run(f"id -Gn {desktop['name']}")
+    expect(not _POWERFUL & set(groups.split()), f"groups {groups}")
     subject.run("! command -v sudo")
-    return seen
+    return f"uid {uid}, groups {groups}"
 
 
 def _updater(unit: str) -> Clause:
