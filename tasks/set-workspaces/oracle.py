@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cua_gym.actions import Click, Key, Type
+from cua_gym.actions import Click, Key, Type, Wait
 from cua_gym.agent.oracle import Desk, Solution
 
 
@@ -17,8 +17,12 @@ def solve(params: dict[str, Any], desk: Desk) -> Solution:
     yield Type("workspaces")
     x, y, _, height = desk.node("label", "^Personal$", app="settings")["box"]
     # The third of the icons that the search leaves, below the heading.
-    yield Click(x + 440, y + height + 28)
+    observation, _ = yield Click(x + 440, y + height + 28)
     window = desk.wait_window("^Workspaces$")
+    # The title changes first; the icons go when the dialog is there.
+    icons = observation["screenshot"][y : y + 80, x : x + 500]
+    while (observation["screenshot"][y : y + 80, x : x + 500] == icons).all():
+        observation, _ = yield Wait(1.0)
     yield Click(window.x + 215, window.y + 100, count=2)
     yield Key("ctrl+a")
     yield Type(str(params["count"]))
