@@ -19,7 +19,7 @@ from cua_gym.errors import ImageError, MachineError, OutOfSpace
 
 __all__ = ["BaseDisk", "chain", "new_overlay"]
 
-MINIMUM_FREE_BYTES = 64 << 20
+MINIMUM_FREE_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)

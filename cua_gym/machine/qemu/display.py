@@ -63,9 +63,13 @@ class DBusDisplay:
             self.close()
             raise
 
+    def stop(self) -> None:
+        """From now on the end of the pixels is no failure."""
+        self._closing = True
+
     def close(self) -> None:
         """Stop the thread and close the sockets; idempotent."""
-        self._closing = True
+        self.stop()
         wires = (self._control, self._listener)
         for wire in wires:
             wire.shut()  # wakes the thread

@@ -181,10 +181,12 @@ class Engine:
         if self._closed:
             return
         self._closed = True
+        self._screen.fail(MachineLost("this machine is closed"))
+        if self._display is not None:
+            self._display.stop()
         self._process.kill()
         if self._display is not None:
             self._display.close()
-        self._screen.fail(MachineLost("this machine is closed"))
         self._qmp.close()
         self._close_files()
 

@@ -175,7 +175,8 @@ class QemuMachine:
                 cursor=self._screen.cursor,
                 deltas=len(engine.deltas) + 1,
             )
-            folder = self._store.publish(draft, info, self._spec, engine.deltas)
+            folder = self._folder(key)
+            self._store.publish(draft, info, folder, engine.deltas)
             # The guest's clock stood still with it.
             self._channel.ops.call("hello", timeout_s=HELLO_S, time_ns=time.time_ns())
         return State(self._spec, key, folder)
@@ -187,7 +188,7 @@ class QemuMachine:
                 f"the state {state.key!r} is of {state.spec}, this machine is {self._spec}"
             )
         try:
-            lease = Lease.open(state.folder or self._store.folder(self._spec, state.key))
+            lease = Lease.open(state.folder or self._folder(state.key))
         except FileNotFoundError as error:
             raise StateMismatch(
                 f"the state {state.key!r} is no longer in the cache; make it again"
@@ -249,11 +250,14 @@ class QemuMachine:
             self._channel.close()
             self._shell.close()
 
+    def _folder(self, key: str) -> Path:
+        return self._store.folder(self._spec, self._base, key)
+
     def _obtain(self, key: str, make: Callable[[], None]) -> Lease:
         """The state of that name, made first if it is absent or does not fit any more."""
         lease = self._fitting(key, warn=True)
         if lease is None:
-            with self._store.building(self._spec, key):
+            with self._store.building(self._folder(key)):
                 # Another process may have made it meanwhile.
                 lease = self._fitting(key, warn=False)
                 if lease is None:
@@ -267,7 +271,7 @@ class QemuMachine:
 
     def _fitting(self, key: str, *, warn: bool) -> Lease | None:
         try:
-            lease = self._store.open(self._spec, key)
+            lease = self._store.open(self._folder(key))
             if lease is not None:
                 try:
                     lease.info.check(self._hardware, self._base)

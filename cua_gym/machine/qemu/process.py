@@ -137,6 +137,7 @@ class QemuProcess:
         assert self._process.stderr is not None
         os.set_blocking(self._process.stderr.fileno(), False)
         self._stderr = bytearray()
+        self._reading = threading.Lock()
 
     @property
     def pid(self) -> int:
@@ -166,11 +167,12 @@ class QemuProcess:
     def stderr(self) -> str:
         """The last of what it said; a pipe that is never read would block it."""
         stream = self._process.stderr
-        if stream is not None and not stream.closed:
-            while data := stream.read(65536):
-                self._stderr += data
-                del self._stderr[:-STDERR_LIMIT]
-        return self._stderr.decode(errors="replace").strip()
+        with self._reading:
+            if stream is not None and not stream.closed:
+                while data := stream.read(65536):
+                    self._stderr += data
+                    del self._stderr[:-STDERR_LIMIT]
+            return self._stderr.decode(errors="replace").strip()
 
     def kill(self) -> None:
         """End it and wait for the end; idempotent."""
@@ -178,8 +180,9 @@ class QemuProcess:
             self._process.kill()
         self._process.wait()
         self.stderr()
-        if self._process.stderr is not None:
-            self._process.stderr.close()
+        with self._reading:
+            if self._process.stderr is not None:
+                self._process.stderr.close()
 
 
 def drop_privileges(kvm_group: int | None = None) -> list[str]:

@@ -38,6 +38,7 @@ class PolledDisplay:
         self._memory = os.memfd_create("cua-gym-screen", os.MFD_CLOEXEC)
         # QEMU asks its fd sets for a descriptor with exactly the access that it wants.
         self._target = os.open(f"/proc/self/fd/{self._memory}", os.O_WRONLY | os.O_CLOEXEC)
+        self._fds = [self._target, self._memory]
         self._fdset: int = qmp.execute("add-fd", fds=[self._target])["fdset-id"]
         screen.start(self.fetch)
         self._thread = threading.Thread(target=self._serve, name="cua-gym-display", daemon=True)
@@ -52,20 +53,25 @@ class PolledDisplay:
             self._qmp.execute("screendump", {"filename": f"/dev/fdset/{self._fdset}"})
             self._show(os.pread(self._memory, os.fstat(self._memory).st_size, 0))
 
+    def stop(self) -> None:
+        """From now on the end of QEMU is no failure."""
+        self._stop.set()
+
     def close(self) -> None:
         """Stop the thread and free the memory; idempotent."""
-        if not self._stop.is_set():
-            self._stop.set()
-            self._thread.join()
-            os.close(self._target)
-            os.close(self._memory)
+        self.stop()
+        self._thread.join()
+        fds, self._fds = self._fds, []
+        for fd in fds:
+            os.close(fd)
 
     def _serve(self) -> None:
         while not self._stop.wait(POLL_EVERY_S):
             try:
                 self.fetch()
             except MachineError as error:
-                self._screen.fail(error)
+                if not self._stop.is_set():
+                    self._screen.fail(error)
                 return
 
     def _show(self, ppm: bytes) -> None:

@@ -200,15 +200,15 @@ class StateStore:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._sweep()
 
-    def folder(self, spec: MachineSpec, key: str) -> Path:
-        """Where the state of that name lies, or would."""
-        name = hashlib.sha256(json.dumps([asdict(spec), key]).encode()).hexdigest()[:24]
-        return self.root / name
+    def folder(self, spec: MachineSpec, base: BaseDisk, key: str) -> Path:
+        """Where the state of that name lies, or would. Each build of an image has its own."""
+        text = json.dumps([asdict(spec), base.digest, key])
+        return self.root / hashlib.sha256(text.encode()).hexdigest()[:24]
 
-    def open(self, spec: MachineSpec, key: str) -> Lease | None:
-        """The state of that name, in use until its lease is closed; None if there is none."""
+    def open(self, folder: Path) -> Lease | None:
+        """The state in that folder, in use until its lease is closed; None if there is none."""
         try:
-            return Lease.open(self.folder(spec, key))
+            return Lease.open(folder)
         except FileNotFoundError:
             return None
 
@@ -226,10 +226,15 @@ class StateStore:
         return sorted(found, key=lambda entry: entry[3])
 
     @contextlib.contextmanager
-    def building(self, spec: MachineSpec, key: str) -> Iterator[None]:
+    def building(self, folder: Path) -> Iterator[None]:
         """Hold the right to make this state; others wait, then look again."""
-        path = self.root / "locks" / self.folder(spec, key).name
-        with path.open("w") as lock:
+        with self._locked(folder.name):
+            yield
+
+    @contextlib.contextmanager
+    def _locked(self, name: str) -> Iterator[None]:
+        # The file stays: to remove it would split waiters from newcomers.
+        with (self.root / "locks" / name).open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
@@ -238,15 +243,14 @@ class StateStore:
         return Draft(self.root)
 
     def publish(
-        self, draft: Draft, info: StateInfo, spec: MachineSpec, below: builtins.list[int]
-    ) -> Path:
-        """Make the draft a state, whole or not at all; an older one of its name goes.
+        self, draft: Draft, info: StateInfo, target: Path, below: builtins.list[int]
+    ) -> None:
+        """Make the draft the state in ``target``, whole or not at all; an older one there goes.
 
         Args:
             below: open disk layers of the state that the draft stands on, oldest first.
         """
-        target = self.folder(spec, info.key)
-        with self._scratch() as scratch:
+        with self._locked("publishing"), self._scratch() as scratch:
             fresh = scratch / "new"
             fresh.mkdir(mode=0o700)
             draft.link(fresh, info, below)
@@ -255,7 +259,6 @@ class StateStore:
                 target.rename(scratch / "old")
             fresh.rename(target)
         self.trim(keep=target)
-        return target
 
     def remove(self, folder: Path) -> bool:
         """Remove a state unless somebody uses it; whether it is gone."""
