@@ -20,7 +20,7 @@ def solve(params: dict[str, Any], desk: Desk) -> Solution:
     # Step by step, with a look at the folder's row: it is framed once it would take the file, and
     # a busy desktop is not there yet when the pointer is.
     observation, _ = yield Move(x0, y0)
-    band = slice(y1 - 12, y1 + 12), slice(x1 + 100, x1 + 250)
+    band = slice(y1 - 16, y1 - 10), slice(x1 + 100, x1 + 250)
     plain = observation["screenshot"][band]
     yield MouseDown()
     yield Move(x0 + 60, y0 + 60)

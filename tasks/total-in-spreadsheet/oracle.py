@@ -1,18 +1,19 @@
-"""Click beside the cell, enter a formula, save in the same format."""
+"""Walk to the cell, enter a formula, save in the same format."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from cua_gym.actions import Click, Key, Type
+from cua_gym.actions import Key, Type
 from cua_gym.agent.oracle import Desk, Solution
 
 
 def solve(params: dict[str, Any], desk: Desk) -> Solution:
     """Calc asks once more which format to keep."""
     desk.wait_window("orders.xlsx")
-    # Of the sheet's billion cells the accessibility tree is asked for the first row only.
-    yield Click(*desk.find("table cell", "^F1$", app="soffice"))
+    yield Key("ctrl+home")
+    for _ in range(5):
+        yield Key("right")
     yield Key("down")
     yield Type(params["formula"])
     yield Key("enter")
