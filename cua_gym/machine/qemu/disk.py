@@ -5,6 +5,7 @@ Responsible for making overlays, for the identity of a base, and for the ``-bloc
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
@@ -74,42 +75,48 @@ def new_overlay(folder: Path, virtual_bytes: int) -> int:
 
     Raises:
         OutOfSpace: the folder's disk is full.
-        MachineError: ``qemu-img`` failed.
+        MachineError: the folder cannot be made, or ``qemu-img`` failed.
     """
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise MachineError(
+            f"the folder of the disk overlays, {folder}, cannot be made ({error.strerror}); "
+            "choose another one with CUA_GYM_RUN_DIR"
+        ) from error
     free = shutil.disk_usage(folder).free
     if free < MINIMUM_FREE_BYTES:
         raise OutOfSpace(
             f"{folder} has {free >> 20} MiB free; a machine's disk overlay needs at least "
             f"{MINIMUM_FREE_BYTES >> 20} MiB. Free some, or move it with CUA_GYM_RUN_DIR"
         )
-    template = _template(folder, virtual_bytes)
     with tempfile.TemporaryFile(dir=folder) as file:  # O_TMPFILE where the file system has it
-        file.write(template)
+        file.write(_empty_qcow2(virtual_bytes))
         file.flush()
-        # Reopened by the unprivileged QEMU process only through the descriptor it is handed.
         return os.dup(file.fileno())
 
 
-def _template(folder: Path, virtual_bytes: int) -> bytes:
-    """An empty qcow2 of that size, made once by ``qemu-img``: 200 kB copied in no time."""
-    path = folder / f"empty-{virtual_bytes}.qcow2"
+@functools.cache
+def _empty_qcow2(virtual_bytes: int) -> bytes:
+    """An empty qcow2 of that size, 200 kB, made by ``qemu-img`` in a nameless file."""
+    memory = os.memfd_create("cua-gym-template", os.MFD_CLOEXEC)
+    command = ["qemu-img", "create", "-q", "-f", "qcow2", f"/proc/self/fd/{memory}"]
     try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        pass
-    with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        fresh = Path(scratch) / "disk"
-        command = ["qemu-img", "create", "-q", "-f", "qcow2", str(fresh), str(virtual_bytes)]
-        try:
-            subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)
-        except FileNotFoundError as error:
-            raise MachineError("qemu-img is not installed; apt install qemu-utils") from error
-        except subprocess.CalledProcessError as error:
-            raise MachineError(f"qemu-img create failed: {error.stderr.strip()}") from error
-        data = fresh.read_bytes()
-        fresh.rename(path)
-    return data
+        subprocess.run(
+            [*command, str(virtual_bytes)],
+            pass_fds=(memory,),
+            check=True,
+            capture_output=True,
+            timeout=60,
+        )
+        return os.pread(memory, os.fstat(memory).st_size, 0)
+    except FileNotFoundError as error:
+        raise MachineError("qemu-img is not installed; apt install qemu-utils") from error
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.decode(errors="replace").strip()
+        raise MachineError(f"qemu-img create failed: {said}") from error
+    finally:
+        os.close(memory)
 
 
 def chain(overlay: int, deltas: Sequence[int], base: int) -> list[str]:

@@ -60,12 +60,12 @@ class Engine:
         self._migration = ""
         self._display: DBusDisplay | PolledDisplay | None = None
         self._closed = False
+        overlay = new_overlay(run_dir, base.virtual_bytes)  # first: it may have no room
         command = CommandLine(host.binary)
         qmp_socket = command.socket("qmp")
         self.agent: socket.socket = command.socket("agent")
         self.control: socket.socket = command.socket("control")
         self._sockets = [qmp_socket, self.agent, self.control]
-        overlay = new_overlay(run_dir, base.virtual_bytes)
         # Kept to copy from when a state is saved; it is the file's only other user.
         self._overlay = os.dup(overlay)
         self.deltas = [os.dup(fd) for fd in lease.deltas] if lease else []
@@ -134,9 +134,7 @@ class Engine:
         """Raise why the guest no longer runs, if so."""
         if self._closed:
             raise MachineLost("this machine is closed")
-        if not self._process.running:
-            raise self._lost("")
-        self._qmp.drain()
+        self._qmp.drain()  # and at its end, MachineLost
         self._raise_trouble()
 
     def save(self, draft: Draft, memory_bytes: int) -> None:
@@ -275,6 +273,10 @@ class Engine:
         return self._process.why()
 
     def _lost(self, what: str) -> MachineError:
+        try:
+            self._qmp.drain()  # the last event may say why
+        except MachineLost as error:
+            return error
         return MachineLost(f"QEMU is gone: {'; '.join(filter(None, (what, self._why_lost())))}")
 
 
