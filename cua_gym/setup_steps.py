@@ -112,6 +112,9 @@ def _open(
         desktop.wait_window(machine.shell, title, step.timeout_s)
     except desktop.NotShown as error:
         raise TaskError(f"{name}: {argv} was opened, and {error}") from error
+    # A window is mapped, and stands still, long before a big program has painted and listens.
+    if not desktop.wait_idle(machine.shell, step.timeout_s):
+        raise TaskError(f"{name}: {argv} was still busy after {step.timeout_s:g} s")
     result = settle(machine.screen, machine.screen.serial, STILL, clock)
     if not result.settled:
         raise TaskError(f"{name}: the screen did not come to rest in {STILL.max_s:g} s")

@@ -58,6 +58,16 @@ class Desk:
         """Whether, by the end of the time, no shown window's title matches any more."""
         return desktop.wait_gone(self._machine.shell, title, timeout_s)
 
+    def until(self, command: str, timeout_s: float = 60.0) -> None:
+        """Wait until a command that only looks, run as the desktop account, succeeds.
+
+        Raises:
+            NotShown: it did not.
+        """
+        script = f"until {{ {command}\n}}; do sleep 0.3; done"
+        if self._machine.shell.run(script, timeout_s=timeout_s).timed_out:
+            raise desktop.NotShown(f"{command!r} did not succeed in {timeout_s:g} s")
+
     def node(self, role: str | None, name: str, **where: Any) -> dict[str, Any]:
         """A shown accessible node, as `cua_gym.machine.desktop.find` gives it.
 

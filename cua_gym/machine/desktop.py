@@ -22,6 +22,7 @@ __all__ = [
     "clipboard",
     "find",
     "wait_gone",
+    "wait_idle",
     "wait_window",
     "windows",
 ]
@@ -90,6 +91,12 @@ def wait_gone(shell: Shell, title: str, timeout_s: float = 10.0) -> bool:
     """Whether, by the end of the time, no shown window's title matches any more."""
     gone: bool = _ask(shell, "wait_gone", timeout_s, title=title, timeout_s=timeout_s)
     return gone
+
+
+def wait_idle(shell: Shell, timeout_s: float = 60.0) -> bool:
+    """Whether, by the end of the time, the desktop account's programs came to rest."""
+    idle: bool = _ask(shell, "wait_idle", timeout_s, timeout_s=timeout_s)
+    return idle
 
 
 def accessibility_tree(shell: Shell) -> list[dict[str, Any]]:

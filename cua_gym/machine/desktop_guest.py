@@ -8,6 +8,7 @@ poll in here, because starting an interpreter in an emulated guest costs more th
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import time
@@ -19,6 +20,7 @@ MAX_CHILDREN = 300
 MAX_DEPTH = 40
 MAX_TEXT = 10_000
 POLL_S = 0.2
+IDLE_SHARE = 0.1
 
 
 def windows() -> list[dict[str, Any]]:
@@ -89,6 +91,44 @@ def wait_gone(title: str, timeout_s: float) -> bool:
         if time.monotonic() >= end:
             return False
         time.sleep(POLL_S)
+    return True
+
+
+def _busy_ticks() -> tuple[int, bool]:
+    """Processor time of this account's processes, and whether one of them waits for the disk."""
+    ticks, waiting = 0, False
+    own = os.getpid()
+    for entry in os.scandir("/proc"):
+        if not entry.name.isdecimal() or int(entry.name) == own:
+            continue
+        try:
+            if entry.stat().st_uid != os.getuid():
+                continue
+            with open(f"/proc/{entry.name}/stat") as file:  # noqa: PTH123 - a guest's plain script
+                fields = file.read().rpartition(")")[2].split()
+        except OSError:
+            continue  # it ended
+        ticks += int(fields[11]) + int(fields[12])
+        waiting = waiting or fields[0] == "D"
+    return ticks, waiting
+
+
+def wait_idle(timeout_s: float) -> bool:
+    """Whether this account's programs came to rest: two seconds in a row with next to no work.
+
+    A window is mapped, and stands still, long before a big program on a slow machine is ready.
+    """
+    end = time.monotonic() + timeout_s
+    quiet = 0
+    before, _ = _busy_ticks()
+    while quiet < 2:
+        if time.monotonic() >= end:
+            return False
+        time.sleep(1.0)
+        after, waiting = _busy_ticks()
+        allowed = IDLE_SHARE * os.sysconf("SC_CLK_TCK")
+        quiet = quiet + 1 if after - before <= allowed and not waiting else 0
+        before = after
     return True
 
 
@@ -295,6 +335,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "windows": windows,
     "wait_window": wait_window,
     "wait_gone": wait_gone,
+    "wait_idle": wait_idle,
     "tree": tree,
     "find": find,
 }

@@ -13,5 +13,5 @@ def solve(params: dict[str, Any], desk: Desk) -> Solution:
     desk.wait_window("Terminal")
     pattern = f"*-{params['year']}-{params['quarter']}.csv"
     yield Type(f"cd ~/Reports && tar -czf ../{params['archive']}.tar.gz {pattern} && cd\n")
-    desk.wait_window("~")
+    desk.until(f"tar -tzf ~/{params['archive']}.tar.gz >/dev/null 2>&1")
     return None

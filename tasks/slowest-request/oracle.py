@@ -21,4 +21,5 @@ def solve(params: dict[str, Any], desk: Desk) -> Solution:
         f"Duration: {duration} ms\nReported by: operations\n"
     )
     yield Key("ctrl+s")
+    desk.until(f"grep -q {request} ~/server/report.txt")
     return None

@@ -9,7 +9,7 @@ from cua_gym.agent.oracle import Desk, Solution
 
 
 def solve(params: dict[str, Any], desk: Desk) -> Solution:
-    """Calc asks once more which format to keep."""
+    """This desktop's Calc keeps a file's format without asking."""
     desk.wait_window("orders.xlsx")
     yield Key("ctrl+home")
     for _ in range(5):
@@ -18,6 +18,5 @@ def solve(params: dict[str, Any], desk: Desk) -> Solution:
     yield Type(params["formula"])
     yield Key("enter")
     yield Key("ctrl+s")
-    desk.wait_window("Keep Current Format")
-    yield Key("enter")
+    desk.until("unzip -p ~/Documents/orders.xlsx xl/worksheets/sheet1.xml | grep -q SUMIF")
     return None
