@@ -20,9 +20,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
-from cua_gym.errors import MachineLost, MachineTimeout, StateMismatch
+from cua_gym.errors import MachineError, MachineLost, MachineTimeout, StateMismatch
 from cua_gym.machine.base import Machine, MachineSpec, State
 from cua_gym.machine.channel import ControlChannel
+from cua_gym.machine.guest_agent import GuestAgent
 from cua_gym.machine.guest_ops import Ops
 from cua_gym.machine.qemu.accelerator import Host, choose_machine_type, probe
 from cua_gym.machine.qemu.boot import wait_until_ready
@@ -44,8 +45,9 @@ READY = "ready"
 """Key of an image's ready state."""
 
 STATES_LIMIT_BYTES = 30 << 30
-FIRST_FRAME_S = 20.0
-HELLO_S = 20.0
+# Twenty machines restored at once on two busy cores took 13 s to greet.
+FIRST_FRAME_S = 60.0
+HELLO_S = 60.0
 
 Progress = Callable[[str], None]
 
@@ -69,6 +71,7 @@ class QemuMachine:
         self._lease: Lease | None = None
         self._greeting: Future[None] = Future()
         self._channel: ControlChannel
+        self._agent: GuestAgent
         self._input: QemuInput
         self._shell: SshShell
 
@@ -146,6 +149,12 @@ class QemuMachine:
         return self._shell
 
     @property
+    def agent(self) -> GuestAgent:
+        """QEMU's standard guest agent, for images that have it: ping, programs as root, time."""
+        self._running()
+        return self._agent
+
+    @property
     def pid(self) -> int:
         """QEMU's process id, for measuring."""
         return self._running().pid
@@ -217,9 +226,14 @@ class QemuMachine:
 
     def check(self) -> None:
         """See `cua_gym.machine.base.Machine.check`."""
-        self._running().check()
+        engine = self._engine
+        if engine is None:
+            raise MachineLost("this machine is closed")
+        engine.check()  # first: it knows the cause, all else only that the wire is cut
         if self._channel.lost:
             raise MachineLost(self._channel.lost)
+        if self._greeting.done():
+            self._greeting.result()
 
     def close(self) -> None:
         """See `cua_gym.machine.base.Machine.close`."""
@@ -239,7 +253,11 @@ class QemuMachine:
         engine = self._engine
         if engine is None:
             raise MachineLost("this machine is closed")
-        self._greeting.result()
+        try:
+            self._greeting.result()
+        except MachineError:
+            engine.check()  # knows the cause where the greeting only knows that the wire is cut
+            raise
         return engine
 
     def _halt(self) -> None:
@@ -248,6 +266,7 @@ class QemuMachine:
         if engine is not None:
             engine.close()
             self._channel.close()
+            self._agent.close()
             self._shell.close()
 
     def _folder(self, key: str) -> Path:
@@ -326,8 +345,20 @@ class QemuMachine:
             run_dir=Path(os.environ.get("CUA_GYM_RUN_DIR") or self._store.root.parent / "run"),
             lease=lease,
         )
+        try:
+            self._join(engine)
+            engine.resume()
+        except BaseException:
+            engine.close()
+            raise
+        self._engine = engine
+        return engine
+
+    def _join(self, engine: Engine) -> None:
+        """Take up the engine's wires."""
         manifest = self._image.manifest
         self._channel = channel = ControlChannel(engine.control)
+        self._agent = GuestAgent(engine.agent)
         self._input = QemuInput(engine.qmp, channel.ops, self._screen, self._driver)
         self._shell = SshShell(
             lambda: channel.open("ssh"),
@@ -336,11 +367,8 @@ class QemuMachine:
             host_keys=manifest.ssh_host_keys,
             desktop_user=self._spec.user,
         )
-        self._engine = engine
         self._greeting = Future()
         self._greeting.set_result(None)
-        engine.resume()
-        return engine
 
 
 def _greet(ops: Ops, shell: SshShell) -> None:
