@@ -322,10 +322,20 @@ class Episode:
         try:
             yield
         except CuaGymError as error:
-            self._finish(Outcome.unscored(self._reason(error), self._phase, _cause(error)))
+            cause = self._root_cause(error)
+            self._finish(Outcome.unscored(self._reason(cause), self._phase, _cause(cause)))
             if raising:
                 self.close()
                 raise
+
+    def _root_cause(self, error: CuaGymError) -> CuaGymError:
+        """What is wrong with the machine itself, rather than the wire that noticed first."""
+        if isinstance(error, MachineError) and self._machine is not None:
+            try:
+                self._machine.check()
+            except MachineError as deeper:
+                return deeper
+        return error
 
     def _reason(self, error: CuaGymError) -> str:
         if isinstance(error, GradingError):

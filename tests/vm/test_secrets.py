@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 import cua_gym
-from cua_gym import Type
+from cua_gym import Shell
 from cua_gym.machine.base import Machine
 from cua_gym.task import load_task
 
@@ -22,7 +24,7 @@ area = "editor"
 level = 1
 expected_steps = 1
 measures = "nothing: it is for a test"
-tool_policy = "gui"
+tool_policy = "shell"
 
 [[setup]]
 file = { to = "/home/user/plain-zebra.txt", content = "visible-zebra-9341" }
@@ -68,6 +70,20 @@ def solve(params: dict[str, Any], desk: Any) -> Iterator[Action]:
 }
 
 
+def found(file: BinaryIO, size: int, word: bytes) -> bool:
+    """Search ``size`` bytes from where the file stands."""
+    tail = b""
+    while size > 0:
+        data = file.read(min(size, 1 << 24))
+        if not data:
+            return False
+        if word in tail + data:
+            return True
+        tail = data[-len(word) :]
+        size -= len(data)
+    return False
+
+
 def memory_holds(machine: Machine, word: bytes) -> bool:
     """Search the guest's whole memory, as the machine's process maps it."""
     pid = machine.pid  # type: ignore[attr-defined]
@@ -75,29 +91,24 @@ def memory_holds(machine: Machine, word: bytes) -> bool:
     for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
         first, last = (int(x, 16) for x in line.split()[0].split("-"))
         if last - first == size:
-            with Path(f"/proc/{pid}/mem").open("rb") as memory:
+            with Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:
                 memory.seek(first)
-                tail = b""
-                for _ in range(size >> 24):
-                    data = memory.read(1 << 24)
-                    if word in tail + data:
-                        return True
-                    tail = data[-len(word) :]
-            return False
+                return found(memory, size, word)
     pytest.fail(f"no mapping of {size} bytes in process {pid}")
 
 
-def disk_holds(machine: Machine, word: str) -> bool:
-    """Search every file of the guest's disk."""
-    # Written with a class so that the command line itself is no hit.
-    pattern = f"[{word[0]}]{word[1:]}"
-    done = machine.shell.run(
-        ["grep", "-rlsa", "--exclude-dir=proc", "--exclude-dir=sys", "--exclude-dir=dev",
-         pattern, "/home", "/tmp", "/var", "/etc", "/root", "/run", "/srv", "/opt",
-         "/usr/lib/cua-gym"],
-        user="root", timeout_s=120,
-    )  # fmt: skip
-    return bool(done.stdout.strip())
+def disk_holds(machine: Machine, word: bytes) -> bool:
+    """Search all that was written to the disk since the image was built, on the host.
+
+    A search inside the guest would bring the word into its memory.
+    """
+    machine.shell.run("sync", user="root")
+    engine = machine._running()  # type: ignore[attr-defined]
+    for fd in (engine._overlay, *engine.deltas):
+        with Path(f"/proc/self/fd/{fd}").open("rb", buffering=0) as layer:
+            if found(layer, os.fstat(fd).st_size, word):
+                return True
+    return False
 
 
 def test_hidden_values_never_enter_the_guest(tmp_path: Path) -> None:
@@ -110,15 +121,15 @@ def test_hidden_values_never_enter_the_guest(tmp_path: Path) -> None:
     env = cua_gym.make(load_task(folder), runs=tmp_path / "runs")
     try:
         env.reset(seed=0)
-        env.step(Type("typed-heron-5520"))
-        for word, there in (("visible-zebra-9341", True), ("hidden-walrus-7718", False)):
-            assert memory_holds(env.machine, word.encode()) or not there
-            assert disk_holds(env.machine, word) is there
-        assert not memory_holds(env.machine, b"hidden-walrus-7718")
+        env.step(Shell("echo typed-heron-5520 >/dev/null; cat plain-zebra.txt"))
         machine = env.machine
+        assert disk_holds(machine, b"visible-zebra-9341")
+        assert memory_holds(machine, b"typed-heron-5520")
+        assert not disk_holds(machine, b"hidden-walrus-7718")
+        assert not memory_holds(machine, b"hidden-walrus-7718")
         outcome = env.episode.evaluate()
         assert (outcome.kind, outcome.score) == ("scored", 0.0)
         assert not memory_holds(machine, b"hidden-walrus-7718")
-        assert not disk_holds(machine, "hidden-walrus-7718")
+        assert not disk_holds(machine, b"hidden-walrus-7718")
     finally:
         env.close()
