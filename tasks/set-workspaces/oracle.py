@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cua_gym.actions import Click, Key, Type, Wait
+from cua_gym.actions import Click, Key, Type
+from cua_gym.agent.moves import with_effect
 from cua_gym.agent.oracle import Desk, Solution
 
 
@@ -14,15 +15,13 @@ def solve(params: dict[str, Any], desk: Desk) -> Solution:
     So two clicks are measured from the nodes around them.
     """
     desk.wait_window("^Settings$")
-    yield Type("workspaces")
+    observation, _ = yield Type("workspaces")
     x, y, _, height = desk.node("label", "^Personal$", app="settings")["box"]
-    # The third of the icons that the search leaves, below the heading.
-    observation, _ = yield Click(x + 440, y + height + 28)
+    # The third of the icons that the search leaves, below the heading. The title changes first;
+    # the icons go when the dialog is there.
+    icon = Click(x + 440, y + height + 28)
+    yield from with_effect(icon, observation["screenshot"], (x, y, 300, 20))
     window = desk.wait_window("^Workspaces$")
-    # The title changes first; the icons go when the dialog is there.
-    icons = observation["screenshot"][y : y + 80, x : x + 500]
-    while (observation["screenshot"][y : y + 80, x : x + 500] == icons).all():
-        observation, _ = yield Wait(1.0)
     yield Click(window.x + 215, window.y + 100, count=2)
     yield Key("ctrl+a")
     yield Type(str(params["count"]))
