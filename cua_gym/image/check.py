@@ -92,7 +92,7 @@ def _between_boots(firsts: Sequence[_First]) -> list[Result]:
     return [
         Result(
             "first-frame",
-            f"the first frame is the same over {count} boots",
+            f"the first frame is the same over {count} boot(s)",
             len(frames) == 1,
             " ".join(sorted(frame[:12] for frame in frames)),
         ),

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 from cua_gym.image.clause import Clause, Subject, expect
+from cua_gym.image.clauses_apps import APPS
 from cua_gym.image.clauses_linux import LINUX
 from cua_gym.image.store import Image
 from cua_gym.image.vmdk import read_vmdk
@@ -25,8 +26,9 @@ STILL_S = 10.0
 
 def clauses_for(image: Image) -> list[Clause]:
     """The clauses that apply to an image's kind of guest, in the order of the report."""
-    linux = () if image.manifest.guest_os.startswith("windows") else LINUX
-    return [*_DISK, *linux, *_SCREEN]
+    windows = image.manifest.guest_os.startswith("windows")
+    # Applications last: they leave profiles behind.
+    return [*_DISK, *(() if windows else LINUX), *_SCREEN, *(() if windows else APPS)]
 
 
 def _one_file(subject: Subject) -> str:
