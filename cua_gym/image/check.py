@@ -5,20 +5,23 @@ Cold boots, each with a cache of its own, so that no saved state hides what a bo
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import tempfile
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
 
 from cua_gym.errors import MachineError
 from cua_gym.image.clause import Broken, Clause, Subject
 from cua_gym.image.clauses import clauses_for
-from cua_gym.image.store import Image, cache_root
+from cua_gym.image.store import Image
+from cua_gym.image.workshop import workshop
 from cua_gym.machine.base import Machine, MachineSpec
 
 __all__ = ["Boot", "Result", "check_image", "cold_boots", "table"]
+
+TELL_S = 5.0
 
 Boot = Callable[[tuple[int, int]], AbstractContextManager[Machine]]
 """Cold boots a machine of the image with a screen of (width, height)."""
@@ -63,7 +66,7 @@ def check_image(
             subject = Subject(image, machine)
             firsts.append(_first(subject))
             if number == 1:
-                results += [_judge(clause, subject) for clause in clauses_for(image)]
+                results += _go_through(subject, progress)
     results += _between_boots(firsts)
     for mode in others:
         progress(f"boot with {mode[0]}x{mode[1]}")
@@ -75,6 +78,16 @@ def _first(subject: Subject) -> _First:
     rgb = subject.machine.screen.grab().rgb
     done = subject.machine.shell.run("cat /etc/machine-id 2>/dev/null || true", user="root")
     return _First(hashlib.sha256(rgb.tobytes()).hexdigest(), done.text.strip())
+
+
+def _go_through(subject: Subject, progress: Callable[[str], None]) -> list[Result]:
+    results = []
+    for clause in clauses_for(subject.image):
+        start = time.monotonic()
+        results.append(_judge(clause, subject))
+        if time.monotonic() - start > TELL_S:
+            progress(f"looked at {clause.id}")
+    return results
 
 
 def _judge(clause: Clause, subject: Subject) -> Result:
@@ -117,52 +130,30 @@ def _mode(image: Image, boot: Boot, mode: tuple[int, int]) -> Result:
 
 
 def cold_boots(image: Image, progress: Callable[[str], None]) -> Boot:
-    """A `Boot` that makes virtual machines, each from power-on."""
+    """A `Boot` that makes virtual machines, each from power-on.
 
-    def boot(mode: tuple[int, int]) -> AbstractContextManager[Machine]:
-        return _ColdBoot(image, mode, progress)
+    Their saved states live and die with them, in a folder that the next build sweeps if this
+    process is killed.
+    """
+    from cua_gym.machine.qemu.machine import QemuMachine
 
-    return boot
-
-
-class _ColdBoot:
-    """A machine whose saved states live and die with it."""
-
-    def __init__(
-        self, image: Image, mode: tuple[int, int], progress: Callable[[str], None]
-    ) -> None:
-        self._image = image
-        self._mode = mode
-        self._progress = progress
-        self._machine: Machine | None = None
-
-    def __enter__(self) -> Machine:
-        from cua_gym.machine.qemu.machine import QemuMachine
-
-        wants = self._image.manifest.hypervisor
+    @contextlib.contextmanager
+    def boot(mode: tuple[int, int]) -> Iterator[Machine]:
+        wants = image.manifest.hypervisor
         spec = MachineSpec(
-            image=self._image.name,
+            image=image.name,
             cpus=wants.cpus,
             memory_mb=wants.memory_mb,
-            screen=self._mode,
-            user=self._image.manifest.accounts.desktop["name"],
+            screen=mode,
+            user=image.manifest.accounts.desktop["name"],
         )
-        self._cache = tempfile.TemporaryDirectory(prefix=".check-", dir=cache_root())
-        try:
-            self._machine = QemuMachine.start(
-                spec, image=self._image, cache=Path(self._cache.name), progress=self._progress
-            )
-        except BaseException:
-            self._cache.cleanup()
-            raise
-        return self._machine
+        with (
+            workshop(image.folder.parent, "check") as cache,
+            QemuMachine.start(spec, image=image, cache=cache, progress=progress) as machine,
+        ):
+            yield machine
 
-    def __exit__(self, *exc: object) -> None:
-        try:
-            if self._machine is not None:
-                self._machine.close()
-        finally:
-            self._cache.cleanup()
+    return boot
 
 
 def table(results: Sequence[Result]) -> str:
