@@ -13,7 +13,7 @@ import socket
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from cua_gym.errors import MachineError, MachineLost, MachineTimeout, OutOfSpace
 from cua_gym.machine.qemu.accelerator import Host
@@ -63,9 +63,7 @@ class Engine:
         overlay = new_overlay(run_dir, base.virtual_bytes)  # first: it may have no room
         command = CommandLine(host.binary)
         qmp_socket = command.socket("qmp")
-        self.agent: socket.socket = command.socket("agent")
-        self.control: socket.socket = command.socket("control")
-        self._sockets = [qmp_socket, self.agent, self.control]
+        self._wires = {name: command.socket(name) for name in ("agent", "control")}
         # Kept to copy from when a state is saved; it is the file's only other user.
         self._overlay = os.dup(overlay)
         self.deltas = [os.dup(fd) for fd in lease.deltas] if lease else []
@@ -87,6 +85,7 @@ class Engine:
             self._process = QemuProcess(command, kvm_group=kvm_group)
         except BaseException:
             command.close()
+            qmp_socket.close()
             self._close_files()
             raise
         self._qmp = Qmp(qmp_socket, on_event=self._event, why_lost=self._why_lost)
@@ -109,6 +108,10 @@ class Engine:
     def qmp(self) -> Qmp:
         """The control wire, for input."""
         return self._qmp
+
+    def take_wire(self, name: Literal["agent", "control"]) -> socket.socket:
+        """Our end of one of the guest's serial ports; it is the caller's from now on."""
+        return self._wires.pop(name)
 
     def resume(self) -> None:
         """Let the guest's processors run."""
@@ -189,8 +192,8 @@ class Engine:
         self._close_files()
 
     def _close_files(self) -> None:
-        for sock in self._sockets:
-            sock.close()
+        while self._wires:
+            self._wires.popitem()[1].close()
         while self.deltas:
             os.close(self.deltas.pop())
         if self._overlay >= 0:

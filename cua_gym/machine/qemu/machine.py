@@ -357,8 +357,8 @@ class QemuMachine:
     def _join(self, engine: Engine) -> None:
         """Take up the engine's wires."""
         manifest = self._image.manifest
-        self._channel = channel = ControlChannel(engine.control)
-        self._agent = GuestAgent(engine.agent)
+        self._channel = channel = ControlChannel(engine.take_wire("control"))
+        self._agent = GuestAgent(engine.take_wire("agent"))
         self._input = QemuInput(engine.qmp, channel.ops, self._screen, self._driver)
         self._shell = SshShell(
             lambda: channel.open("ssh"),
