@@ -10,6 +10,7 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 import io
+import itertools
 import json
 import shutil
 import zipfile
@@ -31,6 +32,7 @@ from cua_gym.machine.settle import Settle, settle
 __all__ = ["collect"]
 
 MAX_ENTRIES = 2000
+MAX_VISITED = 50_000
 SECOND_LOOK = Settle(first_s=1.0, quiet_s=0.5, max_s=5.0)
 """How long a program gets to finish a file that was caught half-written."""
 
@@ -149,9 +151,12 @@ class _Collector:
     def _glob(self, probe: Probe) -> _Found:
         found = _Found(probe)
         left = probe.limit_bytes
-        for number, (path, stat) in enumerate(_matches(self._shell, probe.source)):
+        matches = _matches(self._shell, probe.source, itertools.count(1))
+        for number, (path, stat) in enumerate(matches):
             if number == MAX_ENTRIES:
                 return _Found(probe, "refused", f"more than {MAX_ENTRIES} entries")
+            if stat is None:
+                return _Found(probe, "refused", f"more than {MAX_VISITED} entries to look at")
             if stat.kind != "file":
                 found.entries.append(Entry(path, stat.kind, stat.size))
                 continue
@@ -227,8 +232,13 @@ def _look(shell: Shell, path: str) -> tuple[FileStat | None, str]:
     return stat, ""
 
 
-def _matches(shell: Shell, pattern: str) -> Iterator[tuple[str, FileStat]]:
-    """Entries that match a glob, in order of name; ``**`` is any number of folders."""
+def _matches(
+    shell: Shell, pattern: str, visits: Iterator[int]
+) -> Iterator[tuple[str, FileStat | None]]:
+    """Entries that match a glob, in order of name; ``**`` is any number of folders.
+
+    An entry without a stat says that there is too much to look at.
+    """
     parts = PurePosixPath(pattern).parts
     fixed = 1
     while fixed < len(parts) and not any(c in parts[fixed] for c in "*?["):
@@ -238,28 +248,31 @@ def _matches(shell: Shell, pattern: str) -> Iterator[tuple[str, FileStat]]:
         stat, _ = _look(shell, str(base))
         if stat is None or stat.kind != "dir":
             return
-    yield from _descend(shell, base, parts[len(base.parts) :])
+    yield from _descend(shell, base, parts[len(base.parts) :], visits)
 
 
 def _descend(
-    shell: Shell, folder: PurePosixPath, parts: Sequence[str]
-) -> Iterator[tuple[str, FileStat]]:
+    shell: Shell, folder: PurePosixPath, parts: Sequence[str], visits: Iterator[int]
+) -> Iterator[tuple[str, FileStat | None]]:
     head, rest = parts[0], parts[1:]
     for stat in sorted(shell.list(str(folder)), key=lambda s: s.name):
         path = folder / stat.name
+        if next(visits) > MAX_VISITED:
+            yield str(path), None
+            return
         if head == "**":
             # Either this entry ends the "any number of folders", or it is one of them.
             if not rest or (len(rest) == 1 and fnmatch.fnmatchcase(stat.name, rest[0])):
                 yield str(path), stat
             elif len(rest) > 1 and stat.kind == "dir" and fnmatch.fnmatchcase(stat.name, rest[0]):
-                yield from _descend(shell, path, rest[1:])
+                yield from _descend(shell, path, rest[1:], visits)
             if stat.kind == "dir":
-                yield from _descend(shell, path, parts)
+                yield from _descend(shell, path, parts, visits)
         elif fnmatch.fnmatchcase(stat.name, head):
             if not rest:
                 yield str(path), stat
             elif stat.kind == "dir":
-                yield from _descend(shell, path, rest)
+                yield from _descend(shell, path, rest, visits)
 
 
 def _unparsable(data: bytes, suffix: str) -> bool:

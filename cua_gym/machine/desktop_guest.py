@@ -49,8 +49,8 @@ def windows() -> list[dict[str, Any]]:
             types = prop(window, "_NET_WM_WINDOW_TYPE", Xatom.ATOM)
             type_names = [shown.get_atom_name(t) for t in (() if types is None else types)]
             pid = prop(window, "_NET_WM_PID")
-        except error.BadWindow:
-            continue
+        except error.XError:
+            continue  # it was closed while it was being read
         result.append(
             {
                 "id": int(number),

@@ -112,6 +112,16 @@ def test_too_many_files_are_refused(bench: Bench):
     assert Evidence(bench.evidence)["all"].state == "refused"
 
 
+def test_too_much_to_look_at_is_refused(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    """Also where little of it would match."""
+    monkeypatch.setattr("cua_gym.grading.evidence.MAX_VISITED", 20)
+    for number in range(30):
+        bench.machine.shell.write(f"/home/user/deep/{number}/x", b"")
+    bench.probes = (Probe("all", "glob", "/home/user/**/*.txt"),)
+    bench.collect()
+    assert Evidence(bench.evidence)["all"].state == "refused"
+
+
 def test_odd_names_are_names(bench: Bench):
     """Bytes that are not UTF-8, newlines and dots never become host paths."""
     home = at(bench, "/home/user/odd")
