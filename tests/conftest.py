@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# Machines are shared and noisy: a slow example is no fault of the code.
+settings.register_profile(
+    "noisy", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+)
+settings.load_profile("noisy")
 
 _LATE = ("slow", "x11", "vm")
 
