@@ -7,7 +7,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -45,6 +45,14 @@ def echo() -> Iterator[int]:
     thread.join()
 
 
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Until ``condition`` holds; a failure otherwise."""
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.01)
+
+
 def test_stream_is_transparent(echo: int) -> None:
     """Megabytes come back byte for byte, both directions busy at once."""
     data = os.urandom(3 << 20)
@@ -62,6 +70,7 @@ def test_stream_is_transparent(echo: int) -> None:
 def test_many_streams_leak_nothing(echo: int) -> None:
     """200 opens and closes leave no descriptor and no thread, here or in the daemon."""
     with guestd.guest(ssh_port=echo) as channel:
+        threads = threading.active_count()
 
         def once() -> None:
             with channel.open("ssh") as stream:
@@ -71,11 +80,13 @@ def test_many_streams_leak_nothing(echo: int) -> None:
 
         once()
         channel.close_streams()
-        before = len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
+        wait_until(lambda: threading.active_count() == threads)  # the echo server's are here too
+        before = len(list(Path("/proc/self/fd").iterdir()))
         for _ in range(200):
             once()
         channel.close_streams()
-        assert before == (len(list(Path("/proc/self/fd").iterdir())), threading.active_count())
+        wait_until(lambda: threading.active_count() == threads)
+        assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_service_that_is_not_there_ends() -> None:
