@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import io
 import os
+import pwd
 import shlex
 import shutil
 import tarfile
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from cua_gym.errors import ImageError
-from cua_gym.image.contain import Runner
+from cua_gym.image.contain import Runner, acts_as_root
 from cua_gym.image.disk import convert, make_raw_disk, sha256_of
 from cua_gym.image.manifest import Accounts, Hypervisor, Manifest
 from cua_gym.image.recipe import Recipe
@@ -157,7 +159,7 @@ def _check_host(work: Path) -> None:
 
 def _as_root(command: Sequence[str]) -> list[str]:
     """``command`` as root, or as one who sees himself as root."""
-    return list(command) if os.geteuid() == 0 else ["fakeroot", "--", *command]
+    return list(command) if acts_as_root() else ["fakeroot", "--", *command]
 
 
 def _make_control_key(path: Path) -> str:
@@ -196,8 +198,7 @@ def _make_rootfs(
     rootfs = work / "rootfs.tar"
 
     command = ["mmdebstrap", "--variant=apt", "--format=tar", "--architectures=amd64"]
-    mode = _mmdebstrap_mode()
-    command.append(f"--mode={mode}")
+    command.append(f"--mode={_mmdebstrap_mode()}")
     command.append(f"--include={','.join(spec.package_names)}")
     command += [f"--dpkgopt=path-exclude={path}" for path in spec.unpack.exclude]
     command += [f"--dpkgopt=path-include={path}" for path in spec.unpack.include]
@@ -220,17 +221,27 @@ def _make_rootfs(
     runner.run(
         command,
         env={"TMPDIR": str(temporary), "INITRD": "No"},
-        own_namespaces=mode == "unshare",
         show=show,
     )
     return rootfs
 
 
-def _mmdebstrap_mode() -> str:
-    """root for root; else user namespaces with subordinate ids; else fakechroot."""
-    if os.geteuid() == 0:
+def _mmdebstrap_mode() -> Literal["root", "fakechroot"]:
+    """How this user can make a root file system.
+
+    Raises:
+        ImageError: in no way; says what would have to be allowed.
+    """
+    if acts_as_root():
         return "root"
-    return "auto"
+    if shutil.which("fakechroot"):
+        return "fakechroot"
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    raise ImageError(
+        f"{user} cannot build here: user namespaces are off, or {user} has no ids in /etc/subuid "
+        f"and /etc/subgid. As root allow the first or run `usermod --add-subuids 100000-165535 "
+        f"--add-subgids 100000-165535 {user}`; or install fakechroot; or build as root"
+    )
 
 
 def steps_archive(recipe: Recipe, public_key: str) -> bytes:

@@ -16,37 +16,40 @@ from pathlib import Path
 
 from cua_gym.errors import ImageError
 
-__all__ = ["Runner", "contained"]
+__all__ = ["Runner", "acts_as_root", "contained"]
 
 _LAST_LINES = 15
+
+
+_DIE = ("setpriv", "--pdeathsig", "KILL", "--")
+_SPACES = ("unshare", "--mount", "--pid", "--ipc", "--fork", "--kill-child")
+# A normal user is root in a namespace with ids of its own. `setpriv` comes after it: the kernel
+# forgets the death signal of a process that enters a new user namespace.
+_MAPPED = ("unshare", "--user", "--map-root-user", "--map-auto", "--")
 
 
 @cache
 def _prefix(root: bool) -> tuple[str, ...]:
     """The strongest containment that this machine allows."""
     # setpriv ties `unshare` to this process, --kill-child ties everything inside to `unshare`.
-    die = ("setpriv", "--pdeathsig", "KILL", "--")
-    unshare = (*die, "unshare", "--mount", "--pid", "--ipc", "--fork", "--kill-child")
-    choices: tuple[tuple[str, ...], ...]
-    if root:
-        choices = ((*unshare, "--mount-proc"), unshare)
-    else:
-        choices = ((*unshare, "--user", "--map-current-user"),)
+    inner = (*_DIE, *_SPACES)
+    choices: tuple[tuple[str, ...], ...] = ((*inner, "--mount-proc"), inner)
+    if not root:
+        choices = ((*_MAPPED, *choices[0]), (*_MAPPED, *choices[1]))
     for choice in choices:
         if subprocess.run([*choice, "true"], capture_output=True, check=False).returncode == 0:
             return choice
-    return die
+    return _DIE
 
 
-def contained(command: Sequence[str], *, own_namespaces: bool = False) -> list[str]:
-    """``command`` so wrapped that it, its children and its mounts end with this process.
-
-    Args:
-        own_namespaces: the command makes its own namespaces and cannot start inside ours.
-    """
-    if own_namespaces:
-        return ["setpriv", "--pdeathsig", "KILL", "--", *command]
+def contained(command: Sequence[str]) -> list[str]:
+    """``command`` so wrapped that it, its children and its mounts end with this process."""
     return [*_prefix(os.geteuid() == 0), *command]
+
+
+def acts_as_root() -> bool:
+    """Whether contained commands are root, really or among ids of their own."""
+    return os.geteuid() == 0 or _prefix(False)[: len(_MAPPED)] == _MAPPED
 
 
 class Runner:
@@ -65,7 +68,6 @@ class Runner:
         command: Sequence[str],
         *,
         env: dict[str, str] | None = None,
-        own_namespaces: bool = False,
         show: Callable[[str], str | None] = lambda line: None,
     ) -> None:
         """Run to the end.
@@ -78,7 +80,7 @@ class Runner:
             ImageError: it failed; the message ends with its last lines.
         """
         tail: deque[str] = deque(maxlen=_LAST_LINES)
-        argv = contained(command, own_namespaces=own_namespaces)
+        argv = contained(command)
         with self._log.open("a", encoding="utf-8") as log:
             log.write(f"$ {' '.join(command)}\n")
             log.flush()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from cua_gym.errors import ImageError
+from cua_gym.image.contain import contained
 
 __all__ = ["grave", "locked", "remove_tree", "sweep", "workshop"]
 
@@ -93,12 +94,9 @@ def remove_tree(folder: Path) -> None:
     if inside:
         raise ImageError(f"{inside[0]} is still mounted; unmount it, then remove {folder}")
     shutil.rmtree(folder, ignore_errors=True)
-    if folder.exists() and shutil.which("mmdebstrap"):
-        # A build in a user namespace leaves files of subordinate ids: only there they can go.
-        subprocess.run(
-            ["mmdebstrap", "--unshare-helper", "rm", "-rf", str(folder)],
-            capture_output=True,
-            check=False,
-        )
+    if folder.exists():
+        # A normal user's build leaves files of subordinate ids, which are his among those ids only.
+        command = contained(["rm", "-rf", str(folder)])
+        subprocess.run(command, capture_output=True, check=False)
     if folder.exists():
         raise ImageError(f"cannot remove {folder}; remove it as root")
