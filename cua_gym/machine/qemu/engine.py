@@ -140,6 +140,11 @@ class Engine:
         self._qmp.drain()  # and at its end, MachineLost
         self._raise_trouble()
 
+    def blame(self) -> None:
+        """Raise the cause if a wire was cut because QEMU ended, which takes it a moment."""
+        if not self._closed and self._process.ended(within_s=1.0):
+            self.check()
+
     def save(self, draft: Draft, memory_bytes: int) -> None:
         """Write this moment into ``draft``; the guest must be paused and stays so.
 

@@ -7,11 +7,11 @@ How text becomes keys is `cua_gym.machine.text`'s.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cua_gym.errors import ActionError, MachineBusy
+from cua_gym.errors import ActionError, MachineBusy, MachineLost
 from cua_gym.machine.base import Button
 from cua_gym.machine.guest_ops import Ops
 from cua_gym.machine.keyboard import KEYS, canonical
@@ -60,11 +60,24 @@ class OneDriver:
 class QemuInput:
     """`cua_gym.machine.base.Input` of one QEMU process."""
 
-    def __init__(self, qmp: Qmp, ops: Ops, screen: LiveScreen, driver: OneDriver) -> None:
+    def __init__(
+        self,
+        qmp: Qmp,
+        ops: Ops,
+        screen: LiveScreen,
+        driver: OneDriver,
+        blame: Callable[[], None],
+    ) -> None:
+        """Drive a process.
+
+        Args:
+            blame: raises the cause of a cut wire, if it is known.
+        """
         self._qmp = qmp
         self._ops = ops
         self._screen = screen
         self._driver = driver
+        self._blame = blame
         self._buttons = Button.NONE
         self._down: list[str] = []
         self._caps_touched = False
@@ -81,7 +94,7 @@ class QemuInput:
             raise ActionError(
                 f"({x}, {y}) is off the screen; x is 0 to {width - 1}, y is 0 to {height - 1}"
             )
-        with self._driver.hold("a pointer event"):
+        with self._drive("a pointer event"):
             changed = buttons ^ self._buttons
             events = [_axis("x", x, width), _axis("y", y, height)]
             for button, name in _BUTTONS.items():
@@ -99,18 +112,18 @@ class QemuInput:
     def key(self, key: str, down: bool) -> None:
         """See `cua_gym.machine.base.Input.key`."""
         name = canonical(key)
-        with self._driver.hold("a key"):
+        with self._drive("a key"):
             self._key(name, down)
 
     def text(self, text: str) -> None:
         """See `cua_gym.machine.base.Input.text`. Keys that are down are let go first."""
-        with self._driver.hold("typing"):
+        with self._drive("typing"):
             self._lift()
             type_text(text, self._key, ops=self._ops)
 
     def release_all(self) -> None:
         """See `cua_gym.machine.base.Input.release_all`."""
-        with self._driver.hold("letting go"):
+        with self._drive("letting go"):
             self._lift()
             if self._buttons:
                 self.pointer(*self._screen.cursor)
@@ -120,6 +133,15 @@ class QemuInput:
                     self._key("caps_lock", True)
                     self._key("caps_lock", False)
                 self._caps_touched = False
+
+    @contextmanager
+    def _drive(self, what: str) -> Iterator[None]:
+        with self._driver.hold(what):
+            try:
+                yield
+            except MachineLost:
+                self._blame()
+                raise
 
     def _lift(self) -> None:
         for name in reversed(self._down.copy()):

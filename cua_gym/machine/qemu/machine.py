@@ -7,6 +7,7 @@ guest a computer of its own: clock, entropy, identity, nothing held down. The pr
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import secrets
@@ -14,7 +15,8 @@ import threading
 import time
 import uuid
 import warnings
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import asdict
 from pathlib import Path
@@ -165,8 +167,7 @@ class QemuMachine:
         Raises:
             OutOfSpace: the cache's disk is full; the machine goes on.
         """
-        engine = self._running()
-        with self._driver.hold("a snapshot"), self._store.draft() as draft:
+        with self._drive("a snapshot") as engine, self._store.draft() as draft:
             self._input.release_all()
             self._shell.disconnect()
             self._channel.close_streams()
@@ -213,15 +214,13 @@ class QemuMachine:
 
     def freeze(self) -> None:
         """See `cua_gym.machine.base.Machine.freeze`."""
-        self._running()
-        with self._driver.hold("a freeze"):
+        with self._drive("a freeze"):
             self._input.release_all()
             self._channel.ops.call("freeze", timeout_s=30.0)
 
     def thaw(self) -> None:
         """See `cua_gym.machine.base.Machine.thaw`."""
-        self._running()
-        with self._driver.hold("a thaw"):
+        with self._drive("a thaw"):
             self._channel.ops.call("thaw", timeout_s=30.0)
 
     def check(self) -> None:
@@ -256,14 +255,26 @@ class QemuMachine:
         try:
             self._greeting.result()
         except MachineError:
-            engine.check()  # knows the cause where the greeting only knows that the wire is cut
+            engine.blame()
             raise
         return engine
+
+    @contextlib.contextmanager
+    def _drive(self, what: str) -> Iterator[Engine]:
+        """The running process, for this thread alone."""
+        engine = self._running()
+        with self._driver.hold(what):
+            try:
+                yield engine
+            except MachineLost:
+                engine.blame()
+                raise
 
     def _halt(self) -> None:
         """End the process first: whatever waits for the guest then fails at once."""
         engine, self._engine = self._engine, None
         if engine is not None:
+            self._finalizer.detach()
             engine.close()
             self._channel.close()
             self._agent.close()
@@ -352,6 +363,8 @@ class QemuMachine:
             engine.close()
             raise
         self._engine = engine
+        # For whoever forgets to close: the process ends with this object.
+        self._finalizer = weakref.finalize(self, engine.close)
         return engine
 
     def _join(self, engine: Engine) -> None:
@@ -359,7 +372,7 @@ class QemuMachine:
         manifest = self._image.manifest
         self._channel = channel = ControlChannel(engine.take_wire("control"))
         self._agent = GuestAgent(engine.take_wire("agent"))
-        self._input = QemuInput(engine.qmp, channel.ops, self._screen, self._driver)
+        self._input = QemuInput(engine.qmp, channel.ops, self._screen, self._driver, engine.blame)
         self._shell = SshShell(
             lambda: channel.open("ssh"),
             user=manifest.accounts.control["name"],

@@ -144,10 +144,13 @@ class QemuProcess:
         """Process id."""
         return self._process.pid
 
-    @property
-    def running(self) -> bool:
-        """Whether it still runs; cheap."""
-        return self._process.poll() is None
+    def ended(self, within_s: float) -> bool:
+        """Whether it has ended, or does so in that time."""
+        try:
+            self._process.wait(within_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def why(self, wait_s: float = 1.0) -> str:
         """How the process ended and the last it said on stderr, for an error message."""
@@ -176,8 +179,7 @@ class QemuProcess:
 
     def kill(self) -> None:
         """End it and wait for the end; idempotent."""
-        if self.running:
-            self._process.kill()
+        self._process.kill()
         self._process.wait()
         self.stderr()
         with self._reading:
