@@ -59,9 +59,14 @@ class Xvnc:
             stderr=subprocess.DEVNULL,
         )
         os.close(write)
-        with os.fdopen(read) as answer:
-            self.name = f":{answer.readline().strip()}"
-        self.display = Display(self.name)
+        try:
+            with os.fdopen(read) as answer:
+                self.name = f":{answer.readline().strip()}"
+            self.display = Display(self.name)
+        except BaseException:
+            self.process.kill()
+            self.process.wait()
+            raise
 
     def fill(self, colour: int) -> None:
         """The whole screen in one colour."""
