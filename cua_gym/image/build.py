@@ -204,9 +204,14 @@ def _make_rootfs(
     command += [f"--dpkgopt=path-include={path}" for path in spec.unpack.include]
     command.append('--aptopt=APT::Install-Recommends "false"')
     command += [f"--aptopt={option.rstrip(';')}" for option in host_apt_options()]
+    # The last step empties the guest's /tmp, where mmdebstrap keeps the only thing that tells its
+    # cleaning apt-get whose package lists to remove: without it they would be the host's.
+    kept = shlex.quote(str(work / "apt.conf"))
     hooks = [
         f"tar-in {shlex.quote(str(steps))} /",
+        f'cp "$MMDEBSTRAP_APT_CONFIG" {kept}',
         f'chroot "$1" sh /{_STEPS}/run',
+        f'cp {kept} "$MMDEBSTRAP_APT_CONFIG"',
         *(f"download /{path} {shlex.quote(str(parts / Path(path).name))}" for path in _PARTS),
     ]
     command += [f"--customize-hook={hook}" for hook in hooks]

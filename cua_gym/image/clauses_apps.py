@@ -16,8 +16,12 @@ STILL_S = 3.0
 POLL_S = 0.5
 
 
-def _opens_clean(app: str, process: str, *, killed: bool = False) -> Clause:
-    """Start an application on the bare desktop; with ``killed``, once more after `kill -9`."""
+def _opens_clean(app: str, process: str, *, kind: str = "normal", killed: bool = False) -> Clause:
+    """Start an application on the bare desktop; with ``killed``, once more after `kill -9`.
+
+    Args:
+        kind: the type that its one window has.
+    """
 
     def look(subject: Subject) -> str:
         before = {window.id for window in windows(subject.machine.shell)}
@@ -29,7 +33,7 @@ def _opens_clean(app: str, process: str, *, killed: bool = False) -> Clause:
         finally:
             _kill(subject, process, before)
         titles = ", ".join(f"{window.title!r} ({window.type})" for window in shown)
-        if len(shown) != 1 or shown[0].type != "normal":
+        if len(shown) != 1 or shown[0].type != kind:
             raise Broken(f"shows {titles}")
         return titles
 
@@ -71,7 +75,7 @@ APPS = (
     _opens_clean("mousepad", "mousepad"),
     _opens_clean("galculator", "galculator"),
     _opens_clean("ristretto", "ristretto"),
-    _opens_clean("xfce4-settings-manager", "xfce4-settings"),
+    _opens_clean("xfce4-settings-manager", "xfce4-settings", kind="dialog"),
     _opens_clean("chromium", "chromium", killed=True),
     _opens_clean("localc", "soffice|oosplash", killed=True),
     _opens_clean("lowriter", "soffice|oosplash"),

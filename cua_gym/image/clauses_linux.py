@@ -165,7 +165,7 @@ LINUX: tuple[Clause, ...] = (
     ),
     Clause("x11", "the desktop's session is X11", _session_type),
     Clause("slice", "server and desktop run in the account's slice", _slice),
-    equals("one-bus", "there is one session bus", "pgrep -fc 'dbus-daemon --session'", "1", None),
+    equals("one-bus", "there is one session bus", "pgrep -fc '[d]bus-daemon --session'", "1", None),
     equals(
         "accessibility",
         "the accessibility bus is on",
