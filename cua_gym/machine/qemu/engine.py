@@ -151,14 +151,13 @@ class Engine:
         Raises:
             OutOfSpace: the state's disk is full.
         """
-        reader, writer = os.pipe2(os.O_CLOEXEC)
-        fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-        failure: list[BaseException] = []
+        reader, writer = _pipe()
+        failure: list[Exception] = []
 
         def split() -> None:
             try:
                 split_stream(reader, draft.memory, draft.device, block="ram0", size=memory_bytes)
-            except (OSError, MachineError) as error:
+            except Exception as error:  # all of it is the saving thread's to raise
                 failure.append(error)
             finally:
                 os.close(reader)  # QEMU's side fails at once instead of filling the pipe
@@ -175,12 +174,17 @@ class Engine:
         try:
             self._migrate("migrate", SAVE_TIMEOUT_S)
         except MachineError as error:
+            if isinstance(error, MachineTimeout):
+                self.close()  # it hangs, with the other end of the pipe in its hands
             thread.join()
-            raise _explain(failure, draft, memory_bytes) or error from error
+            raise _typed(failure[0] if failure else error, draft, memory_bytes) from error
         thread.join()
-        if failed := _explain(failure, draft, memory_bytes):
-            raise failed from failure[0]
-        _copy_sparse(self._overlay, draft.disk)
+        if failure:
+            raise _typed(failure[0], draft, memory_bytes) from failure[0]
+        try:
+            _copy_sparse(self._overlay, draft.disk)
+        except OSError as error:
+            raise _typed(error, draft, memory_bytes) from error
 
     def close(self) -> None:
         """End the process and everything that hangs on it; idempotent, a few milliseconds."""
@@ -211,8 +215,7 @@ class Engine:
         self._display = kind(self._qmp, self._screen, self._lost)
 
     def _load(self, lease: Lease) -> None:
-        reader, writer = os.pipe2(os.O_CLOEXEC)
-        fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+        reader, writer = _pipe()
         device = os.dup(lease.device)
 
         def pump() -> None:
@@ -295,18 +298,25 @@ def _reopen(memory: int, read_only: bool) -> int:
     )
 
 
-def _explain(failure: list[BaseException], draft: Draft, memory_bytes: int) -> MachineError | None:
-    """The error of the splitting thread, typed."""
-    if not failure:
-        return None
-    error = failure[0]
+def _pipe() -> tuple[int, int]:
+    """Reading and writing end, with a large buffer where the account may have one."""
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+    try:
+        fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+    except PermissionError:
+        pass  # this account's pipes are too many already; a small one is only slower
+    return reader, writer
+
+
+def _typed(error: Exception, draft: Draft, memory_bytes: int) -> MachineError:
+    """What went wrong in writing a state, as one of ours."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return draft.out_of_space(memory_bytes)
     return error if isinstance(error, MachineError) else MachineError(f"cannot save: {error}")
 
 
 def _copy_sparse(source: int, target: int) -> None:
-    """Copy a file, holes left out; shares blocks where the file system can."""
+    """Copy a file, holes left out, between any two file systems."""
     size = os.fstat(source).st_size
     os.ftruncate(target, size)
     at = 0
@@ -319,4 +329,4 @@ def _copy_sparse(source: int, target: int) -> None:
             raise
         end = os.lseek(source, at, os.SEEK_HOLE)
         while at < end:
-            at += os.copy_file_range(source, target, end - at, at, at)
+            at += os.pwrite(target, os.pread(source, min(end - at, _PIPE_BYTES), at), at)

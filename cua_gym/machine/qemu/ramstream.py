@@ -130,11 +130,13 @@ class _Splitter:
     def _zero_run(self) -> None:
         """Skip further zero pages of the same block: most of a guest, so not one by one."""
         count = (len(self._buffer) - self._at) // 9
+        if not count:
+            return  # numpy makes no empty array at the very end of a buffer
         headers = np.ndarray((count,), ">u8", self._buffer, self._at, (9,))
         same = (headers & _FLAGS) == (_ZERO | _CONTINUE)
         run = count if same.all() else int(same.argmin())
-        fills = np.ndarray((run,), np.uint8, self._buffer, self._at + 8, (9,))
-        if fills.any():
+        fills = np.ndarray((count,), np.uint8, self._buffer, self._at + 8, (9,))
+        if fills[:run].any():
             self._zero(b"?")
         del headers, fills
         self._at += 9 * run
@@ -148,7 +150,7 @@ class _Splitter:
         headers = np.ndarray((count,), ">u8", self._buffer, self._at, (record,))
         same = (headers & _FLAGS) == (_DATA | _CONTINUE)
         run = count if same.all() else int(same.argmin())
-        pages = np.ndarray((run, PAGE), np.uint8, self._buffer, self._at + 8, (record, 1))
+        pages = np.ndarray((count, PAGE), np.uint8, self._buffer, self._at + 8, (record, 1))
         addresses = (headers[:run] & ~np.uint64(_FLAGS)).astype(np.int64)
         breaks = np.flatnonzero(np.diff(addresses) != PAGE) + 1
         for first, last in zip([0, *breaks], [*breaks, run], strict=True):

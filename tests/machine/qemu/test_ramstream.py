@@ -99,6 +99,15 @@ def test_zero_pages_are_holes(tmp_path: Path) -> None:
     assert (tmp_path / "memory").stat().st_blocks == 0
 
 
+def test_any_chunks_give_the_same_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever the pipe happens to break the stream into reads."""
+    whole = stream([("ram0", n, n % 3) for n in range(40)] + [("vga.vram", 0, 7)], 2)
+    wanted = split(whole, tmp_path)
+    for chunk in [*range(1, 40), *range(PAGE - 20, PAGE + 40, 7), 3 * PAGE]:
+        monkeypatch.setattr("cua_gym.machine.qemu.ramstream._CHUNK", chunk)
+        assert split(whole, tmp_path) == wanted
+
+
 @settings(deadline=None)
 @given(st.data())
 def test_a_cut_stream_is_refused(
