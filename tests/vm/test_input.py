@@ -75,7 +75,8 @@ def test_right_shift_presses_only_itself(xev: Machine, hands: Hands) -> None:
 def test_many_chords_all_arrive(xev: Machine, hands: Hands) -> None:
     """Two hundred chords are two hundred chords."""
     hands.perform(a.Click(400, 400))
-    pattern = r"KeyPress event[^\n]*\n[^\n]*\n[^\n]*state 0x8, keycode 57 "
+    # The window manager may still be about to pass the click's release on: 0x108 instead of 0x8.
+    pattern = r"KeyPress event[^\n]*\n[^\n]*\n[^\n]*state 0x1?0?8, keycode 57 "
     before = events(xev, pattern)
     for _ in range(200):
         hands.perform(a.Key("alt+n"))
