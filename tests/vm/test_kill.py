@@ -60,7 +60,7 @@ def test_nothing_is_left_after_a_kill(tmp_path: Path, moment: int) -> None:
     assert process.stdout.readline() == "resetting\n"
     if moment >= 3:
         process.stdout.readline()
-    time.sleep(rng.uniform(0.0, 0.6 if moment < 3 else 3.0))
+    time.sleep(rng.uniform(0.0, 0.6) if moment < 3 else rng.uniform(0.5, 3.0))
     process.kill()
     process.wait()
     process.stdout.close()

@@ -6,11 +6,12 @@ import os
 import time
 from pathlib import Path
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-import cua_gym
+import cua_gym  # noqa: F401 - registers the id
 from cua_gym.machine.base import MachineSpec
 from cua_gym.machine.start import start_machine
 
@@ -83,7 +84,6 @@ def test_a_host_folder_with_a_very_long_name_works(
 
 def test_the_registered_env_passes_gymnasiums_checker(tmp_path: Path) -> None:
     """`check_env` on the real machine."""
-    task = "write-many-scripts"
-    env = cua_gym.make(task, runs=tmp_path)
-    check_env(env, skip_render_check=True)
+    env = gym.make("cua_gym/Desktop-v0", task="write-many-scripts", runs=tmp_path)
+    check_env(env.unwrapped, skip_render_check=True)
     env.close()
