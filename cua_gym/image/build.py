@@ -26,6 +26,7 @@ from cua_gym.image.disk import convert, make_raw_disk, sha256_of
 from cua_gym.image.manifest import Accounts, Hypervisor, Manifest
 from cua_gym.image.recipe import Recipe
 from cua_gym.image.sources import host_apt_options, host_codename, host_sources, sources_for
+from cua_gym.image.workshop import remove_tree
 
 __all__ = ["HOST_PACKAGES", "build", "missing_host_tools", "steps_archive"]
 
@@ -90,7 +91,9 @@ def build(recipe: Recipe, work: Path, log: Path, progress: Callable[[str], None]
     tree.mkdir()
     parts = work / "parts"
     virtual_bytes = recipe.spec.disk.virtual_gib * 2**30
-    unpack = ["tar", "-x", "-p", "--numeric-owner", "-C", str(tree), "-f", str(rootfs)]
+    # No device nodes: a user namespace may not make them, and devtmpfs is mounted over them.
+    unpack = ["tar", "-x", "-p", "--numeric-owner", "--exclude=./dev/*"]
+    unpack += ["-C", str(tree), "-f", str(rootfs)]
 
     def with_owners(command: Sequence[str]) -> None:
         # One shell, because fakeroot's idea of who owns what ends with its process.
@@ -105,7 +108,7 @@ def build(recipe: Recipe, work: Path, log: Path, progress: Callable[[str], None]
         with_owners,
     )
     rootfs.unlink()
-    shutil.rmtree(tree)
+    remove_tree(tree)
 
     progress("converting the disk")
     vmdk = out / "disk.vmdk"
