@@ -271,14 +271,9 @@ class QemuMachine:
                 raise
 
     def _halt(self) -> None:
-        """End the process first: whatever waits for the guest then fails at once."""
-        engine, self._engine = self._engine, None
-        if engine is not None:
-            self._finalizer.detach()
-            engine.close()
-            self._channel.close()
-            self._agent.close()
-            self._shell.close()
+        if self._engine is not None:
+            self._engine = None
+            self._finalizer()
 
     def _folder(self, key: str) -> Path:
         return self._store.folder(self._spec, self._base, key)
@@ -364,7 +359,8 @@ class QemuMachine:
             raise
         self._engine = engine
         # For whoever forgets to close: the process ends with this object.
-        self._finalizer = weakref.finalize(self, engine.close)
+        wires = (self._channel, self._agent, self._shell)
+        self._finalizer = weakref.finalize(self, _end, engine, *wires)
         return engine
 
     def _join(self, engine: Engine) -> None:
@@ -382,6 +378,13 @@ class QemuMachine:
         )
         self._greeting = Future()
         self._greeting.set_result(None)
+
+
+def _end(engine: Engine, *wires: ControlChannel | GuestAgent | SshShell) -> None:
+    """The process first: whatever waits for the guest then fails at once."""
+    engine.close()
+    for wire in wires:
+        wire.close()
 
 
 def _greet(ops: Ops, shell: SshShell) -> None:
