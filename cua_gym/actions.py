@@ -98,7 +98,11 @@ class Type:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Key:
-    """Press and release a chord such as ``"ctrl+shift+s"``."""
+    """Press and release a chord such as ``"ctrl+shift+s"``.
+
+    Printable characters name the key that carries them on a US keyboard, whatever the guest's
+    layout; for text in any layout there is `Type`.
+    """
 
     combo: str
 
