@@ -37,6 +37,14 @@ def test_the_pointer_lands_on_the_exact_pixel(shared: Machine, hands: Hands) -> 
         until(lambda x=x, y=y: pointer(shared) == (x, y), f"the pointer at ({x}, {y})", 5)  # type: ignore[misc]
 
 
+def test_a_double_click_opens(shared: Machine, hands: Hands) -> None:
+    """Two clicks of one action are a double click to the desktop: Home opens its folder."""
+    hands.perform(a.Click(70, 258, count=2))
+    until(lambda: "Thunar" in shared.shell.run("wmctrl -l").text, "the file manager", 30)
+    shared.shell.run("wmctrl -c Thunar")
+    until(lambda: "Thunar" not in shared.shell.run("wmctrl -l").text, "it closed again", 30)
+
+
 @pytest.fixture(scope="module")
 def xev(shared: Machine) -> Machine:
     """A window that writes down button and key events."""
