@@ -13,7 +13,7 @@ import numpy as np
 
 from cua_gym.actions import Action
 from cua_gym.episode import Episode, Step
-from cua_gym.errors import GradingError
+from cua_gym.errors import GradingError, MachineError
 from cua_gym.grading.outcome import Outcome
 from cua_gym.machine.base import Machine, Rgb
 from cua_gym.machine.settle import Settle
@@ -161,6 +161,16 @@ class DesktopEnv(gym.Env[Observation, Action]):
         reward = 0.0
         truncated = step.truncated
         info = step.info
+        if self._reward_kind == "progress" and not (step.terminated or truncated):
+            try:
+                score = _score(episode.peek())
+            except GradingError as error:
+                # Half-written files are normal in the middle of an episode; the end decides.
+                info["progress_error"] = str(error)
+            except MachineError:
+                truncated = True  # the evaluation below meets the same fault and names it
+            else:
+                reward, self._score = score - self._score, score
         if step.terminated or truncated:
             outcome = episode.evaluate()
             info["outcome"] = outcome.to_dict()
@@ -170,14 +180,6 @@ class DesktopEnv(gym.Env[Observation, Action]):
             else:
                 reward = _score(outcome) - self._score
             episode.close()
-        elif self._reward_kind == "progress":
-            try:
-                score = _score(episode.peek())
-            except GradingError as error:
-                # Half-written files are normal in the middle of an episode; the end decides.
-                info["progress_error"] = str(error)
-            else:
-                reward, self._score = score - self._score, score
         return self._observe(step), reward, step.terminated, truncated, info
 
     def evaluate(self) -> Outcome:

@@ -289,10 +289,11 @@ class Episode:
         Raises:
             MachineError, GradingError: it could not be told.
         """
-        outcome = self._judge()
-        self.machine.thaw()
-        self._phase = "act"
-        return outcome
+        try:
+            return self._judge()
+        finally:
+            self._phase = "act"
+            self.machine.thaw()
 
     def _judge(self) -> Outcome:
         self._phase = "collect"

@@ -215,6 +215,43 @@ def test_progress_pays_differences(make_env: Callable[..., DesktopEnv]) -> None:
     assert env.step(a.Submit())[1] == 0.0
 
 
+def test_a_failed_look_at_progress_leaves_the_machine_running(
+    make_env: Callable[..., DesktopEnv], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Evidence that cannot be taken in the middle thaws the machine, and the episode goes on."""
+    env = make_env(reward="progress")
+    env.reset(seed=0)
+    thawed: list[bool] = []
+    monkeypatch.setattr(env.machine, "thaw", lambda: thawed.append(True))
+
+    def broken(*_: object) -> None:
+        raise GradingError("planted: half a file")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("cua_gym.episode.collect", broken)
+        _, reward, terminated, truncated, info = env.step(a.Move(1, 1))
+    assert (reward, terminated, truncated) == (0.0, False, False)
+    assert "planted" in info["progress_error"]
+    assert thawed == [True]
+
+
+def test_a_machine_lost_while_looking_at_progress_truncates(
+    make_env: Callable[..., DesktopEnv], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends the episode unscored, as in any step, instead of raising."""
+    env = make_env(reward="progress")
+    env.reset(seed=0)
+
+    def gone() -> None:
+        raise MachineLost("planted: gone at the freeze")
+
+    monkeypatch.setattr(env.machine, "freeze", gone)
+    _, reward, terminated, truncated, info = env.step(a.Move(1, 1))
+    assert (reward, terminated, truncated) == (0.0, False, True)
+    assert info["outcome"]["kind"] == "unscored"
+    assert "planted" in info["error"]
+
+
 def test_the_record_has_every_step(make_env: Callable[..., DesktopEnv]) -> None:
     """Frames are steps + 1, invalid actions among them, and the folder is complete."""
     env = make_env()
