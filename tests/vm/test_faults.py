@@ -127,46 +127,41 @@ def test_grade(env: DesktopEnv, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "planted" in unscored(env, "grade")
 
 
-def test_a_full_host_disk_is_out_of_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def small_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[None]:
+    """Disk overlays go to a disk of so many MB, which only root can mount."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={request.param}m", "none", str(folder)]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("only root can mount the small disk that this needs")
+    monkeypatch.setenv("CUA_GYM_RUN_DIR", str(folder))
+    yield
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("small_disk", [80], indirect=True)
+@pytest.mark.usefixtures("small_disk")
+def test_a_full_host_disk_is_out_of_space() -> None:
     """A guest that fills the host's disk gives OutOfSpace with numbers, not a timeout."""
-    small = tmp_path / "small"
-    small.mkdir()
-    mount = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=80m", "none", str(small)], capture_output=True
-    )
-    if mount.returncode:
-        pytest.skip("only root can mount the small disk that this needs")
-    try:
-        monkeypatch.setenv("CUA_GYM_RUN_DIR", str(small))
-        with start_machine(MachineSpec()) as machine:
-            fill = "dd if=/dev/urandom of=/var/tmp/big bs=1M count=200 conv=fsync"
-            try:
-                machine.shell.run(fill, user="root", timeout_s=30)
-            except MachineError:
-                pass  # the guest stands still from the moment its disk is full
-            with pytest.raises(OutOfSpace, match="MiB free"):
-                machine.check()
-    finally:
-        subprocess.run(["umount", str(small)], check=True)
-
-
-def test_too_little_room_is_found_before_the_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A disk that is nearly full refuses the start with the numbers."""
-    small = tmp_path / "small"
-    small.mkdir()
-    mount = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=8m", "none", str(small)], capture_output=True
-    )
-    if mount.returncode:
-        pytest.skip("only root can mount the small disk that this needs")
-    try:
-        monkeypatch.setenv("CUA_GYM_RUN_DIR", str(small))
+    with start_machine(MachineSpec()) as machine:
+        fill = "dd if=/dev/urandom of=/var/tmp/big bs=1M count=200 conv=fsync"
+        try:
+            machine.shell.run(fill, user="root", timeout_s=30)
+        except MachineError:
+            pass  # the guest stands still from the moment its disk is full
         with pytest.raises(OutOfSpace, match="MiB free"):
-            start_machine(MachineSpec())
-    finally:
-        subprocess.run(["umount", str(small)], check=True)
+            machine.check()
+
+
+@pytest.mark.parametrize("small_disk", [8], indirect=True)
+@pytest.mark.usefixtures("small_disk")
+def test_too_little_room_is_found_before_the_start() -> None:
+    """A disk that is nearly full refuses the start with the numbers."""
+    with pytest.raises(OutOfSpace, match="MiB free"):
+        start_machine(MachineSpec())
 
 
 def test_a_guest_that_shuts_down_is_lost_with_the_cause() -> None:
