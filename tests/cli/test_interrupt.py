@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,20 +18,30 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def sleeping(tmp_path: Path) -> subprocess.Popen[str]:
+def sleeping(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A run that did one attempt and sleeps in its second."""
     command = [sys.executable, "-m", "tests.cli.toy_program", str(tmp_path / "suite")]
     command += ["run", "type-word", "--json", "--runs", str(tmp_path / "runs")]
     for agent in ("Worker", "Sleeper"):
         command += ["--agent", f"tests.run.agents:{agent}"]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        preexec_fn=hear_ctrl_c,
     )
     assert process.stderr is not None
-    for line in process.stderr:
-        if line == "sleeping\n":
-            return process
-    raise AssertionError("it never slept")
+    with process:
+        assert "sleeping\n" in process.stderr
+        yield process
+        process.kill()
+
+
+def hear_ctrl_c() -> None:
+    """Undo what a shell does to its background jobs, which would be inherited: SIGINT ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_ctrl_c(sleeping: subprocess.Popen[str], tmp_path: Path) -> None:
