@@ -93,7 +93,7 @@ class Outcome:
     def __str__(self) -> str:
         if self.kind == "unscored":
             return f"unscored ({self.reason}, {self.phase}): {self.cause}"
-        return f"scored {self.score:g}{' (success)' if self.success else ''}"
+        return f"scored {self.score!s:.6}{' (success)' if self.success else ''}"
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form, the inverse of `from_dict`."""

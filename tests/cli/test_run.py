@@ -72,7 +72,7 @@ class TestOutput:
         last = result.stdout.splitlines()[-1]
         assert last.startswith("run: /")
         assert (Path(last.removeprefix("run: ")) / "recording.mp4").exists()
-        assert "scored 1 (success)" in result.stdout
+        assert "scored 1.0 (success)" in result.stdout
 
     def test_last_line_is_the_run(self) -> None:
         """With several, it names the folder of them all, after how many there were."""
