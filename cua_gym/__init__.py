@@ -1,9 +1,15 @@
-"""cua_gym: whole computers as Gymnasium environments."""
+"""cua_gym: whole computers as Gymnasium environments.
+
+What needs numpy or Gymnasium is imported when it is first used: the command line's help and every
+grader's process import this package too.
+"""
 
 from __future__ import annotations
 
-import gymnasium
+import importlib
+from typing import TYPE_CHECKING, Any
 
+from cua_gym import registration
 from cua_gym.actions import (
     Action,
     Click,
@@ -23,7 +29,6 @@ from cua_gym.actions import (
     action_from_dict,
     action_to_dict,
 )
-from cua_gym.env import DesktopEnv, make
 from cua_gym.errors import (
     ActionError,
     CuaGymError,
@@ -33,8 +38,11 @@ from cua_gym.errors import (
     TaskError,
 )
 from cua_gym.grading.outcome import Outcome
-from cua_gym.machine.base import MachineSpec
-from cua_gym.machine.settle import Settle
+
+if TYPE_CHECKING:
+    from cua_gym.env import DesktopEnv, make
+    from cua_gym.machine.base import MachineSpec
+    from cua_gym.machine.settle import Settle
 
 __all__ = [
     "Action",
@@ -67,9 +75,24 @@ __all__ = [
     "make",
 ]
 
-gymnasium.register(
-    id="cua_gym/Desktop-v0",
-    entry_point="cua_gym.env:DesktopEnv",
-    # A real desktop's clock and schedulers differ from run to run; first frames do not.
-    nondeterministic=True,
-)
+_LATE = {
+    "DesktopEnv": "cua_gym.env",
+    "MachineSpec": "cua_gym.machine.base",
+    "Settle": "cua_gym.machine.settle",
+    "make": "cua_gym.env",
+}
+
+if not TYPE_CHECKING:  # a checker would take it for "any name is here"
+
+    def __getattr__(name: str) -> Any:
+        if name not in _LATE:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = getattr(importlib.import_module(_LATE[name]), name)
+        return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+registration.register()

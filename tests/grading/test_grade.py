@@ -126,6 +126,15 @@ def test_the_grader_has_no_network(bench: Bench):
     assert outcome.score == (0.0 if (outcome.network or "").startswith("none") else 1.0)
 
 
+def test_the_grader_imports_only_what_a_check_needs(bench: Bench):
+    """Not Gymnasium, numpy or PyAV: each grading would begin with a wait for them."""
+    heavy = {"av", "gymnasium", "numpy", "paramiko", "PIL", "pydantic"}
+    bench.checks(PASS + f"import sys; return Verdict(1.0, seen=sorted({heavy} & {{*sys.modules}}))")
+    bench.point("checks.probe", evidence="answer")
+    bench.collect()
+    assert graded(bench).checkpoints[0].seen == "[]"
+
+
 def test_broken_evidence_is_unscored(bench: Bench):
     """With the reason evidence, not grader."""
     bench.point("files.exists")
