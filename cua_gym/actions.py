@@ -100,8 +100,9 @@ class Type:
 class Key:
     """Press and release a chord such as ``"ctrl+shift+s"``.
 
-    Printable characters name the key that carries them on a US keyboard, whatever the guest's
-    layout; for text in any layout there is `Type`.
+    A character means the key that carries it under the guest's layout of now (``ctrl+a`` is Q's
+    place on a French keyboard), pressed with the Shift or AltGr that it needs. A Latin letter that
+    the layout lacks, as Cyrillic ones do, is the key of a US keyboard. Text goes by `Type`.
     """
 
     combo: str
@@ -109,14 +110,14 @@ class Key:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KeyDown:
-    """Press one key; it stays down until `KeyUp`."""
+    """Press one key, named as for `Key`; it stays down until `KeyUp`. It brings no Shift."""
 
     key: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KeyUp:
-    """Release one key."""
+    """Release one key: the one that `KeyDown` pressed under that name."""
 
     key: str
 

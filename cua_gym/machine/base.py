@@ -17,6 +17,8 @@ from typing import Literal, Protocol, Self, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from cua_gym.machine.keymap import Keymap
+
 __all__ = [
     "Button",
     "Completed",
@@ -145,8 +147,17 @@ class Input(Protocol):
     def key(self, key: str, down: bool) -> None:
         """Press or release one key by its canonical name (`cua_gym.machine.keyboard`).
 
+        A character names a place, that of a US keyboard, whatever the guest's layout.
+
         Raises:
             UnknownKey: no such key on this machine.
+        """
+
+    def keymap(self) -> Keymap | None:
+        """What the keys give under the layout of now; None where nobody can say.
+
+        Raises:
+            MachineError: the guest did not say.
         """
 
     def text(self, text: str) -> None:

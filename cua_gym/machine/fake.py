@@ -125,6 +125,9 @@ class FakeMachine:
             self.typed += name.upper() if "shift" in self._down else name
             self._change()
 
+    def keymap(self) -> None:
+        """No layout: characters are places."""
+
     def text(self, text: str) -> None:
         """Append to the text area."""
         self.check()

@@ -15,6 +15,7 @@ from cua_gym.clock import Clock
 from cua_gym.errors import ActionError
 from cua_gym.machine.base import Button, Input
 from cua_gym.machine.keyboard import canonical, parse_combo
+from cua_gym.machine.keymap import Stroke
 
 __all__ = ["Hands"]
 
@@ -37,7 +38,7 @@ class Hands:
         self._size = size
         self._clock = clock
         self._buttons = Button.NONE
-        self._keys: list[str] = []
+        self._keys: dict[str, str] = {}  # names that KeyDown holds, and the keys pressed for them
 
     def perform(self, action: a.Action) -> None:
         """Do one action of the pointer or the keyboard.
@@ -69,12 +70,15 @@ class Hands:
             case a.KeyDown(key):
                 name = canonical(key)
                 if name not in self._keys:
-                    self._input.key(name, True)
-                    self._keys.append(name)
+                    place = self._strokes((name,))[0].key
+                    self._input.key(place, True)
+                    self._keys[name] = place
             case a.KeyUp(key):
                 name = canonical(key)
-                self._input.key(name, False)
-                self._keys = [k for k in self._keys if k != name]
+                # The layout may have changed since.
+                place = self._keys.get(name) or self._strokes((name,))[0].key
+                self._input.key(place, False)
+                self._keys.pop(name, None)
             case _:
                 raise ActionError(f"{type(action).__name__} is not for the pointer or keyboard")
 
@@ -99,12 +103,18 @@ class Hands:
         self._buttons = buttons
         self._input.pointer(*self._input.position, buttons)
 
+    def _strokes(self, names: Iterable[str]) -> list[Stroke]:
+        """What canonical names mean under the guest's layout of now."""
+        named = list(names)
+        keymap = self._input.keymap() if any(len(name) == 1 for name in named) else None
+        return [keymap.chord_stroke(name) if keymap else Stroke(name) for name in named]
+
     def _press(self, keys: Iterable[str]) -> list[str]:
         """Press those of ``keys`` that are not down yet; returns them."""
         pressed: list[str] = []
         try:
             for key in keys:
-                if key not in self._keys:
+                if key not in self._keys.values():
                     self._input.key(key, True)
                     pressed.append(key)
         except BaseException:
@@ -116,8 +126,10 @@ class Hands:
         for key in reversed(keys):
             self._input.key(key, False)
 
-    def _chord(self, keys: tuple[str, ...]) -> None:
-        pressed = self._press(keys)
+    def _chord(self, names: tuple[str, ...]) -> None:
+        strokes = self._strokes(names)
+        # Once each: Shift may be asked for and needed.
+        pressed = self._press(dict.fromkeys(k for s in strokes for k in (*s.holds, s.key)))
         try:
             self._clock.sleep(PRESS_S)
         finally:
@@ -125,7 +137,8 @@ class Hands:
 
     def _click(self, click: a.Click) -> None:
         self._check([(click.x, click.y)])
-        modifiers = tuple(canonical(m) for m in click.modifiers)
+        names = [canonical(m) for m in click.modifiers]
+        modifiers = [stroke.key for stroke in self._strokes(names)]
         button = _BUTTONS[click.button]
         self._point(click.x, click.y)
         pressed = self._press(modifiers)
@@ -168,8 +181,8 @@ class Hands:
                 self._clock.sleep(PRESS_S / 2)
 
     def _release_keys(self) -> None:
-        self._lift(self._keys)
-        self._keys = []
+        self._lift(list(self._keys.values()))
+        self._keys.clear()
 
 
 def _along(path: tuple[tuple[int, int], ...]) -> Iterator[tuple[int, int]]:

@@ -2,8 +2,9 @@
 
 A canonical name is what `Key`, `KeyDown` and `Input.key` speak. Printable ASCII characters name
 the key that carries them on a US keyboard (``"a"``, ``"/"``), never a shifted level: chords say
-``"shift+1"``. Codes are Linux evdev codes (``include/uapi/linux/input-event-codes.h``); an X
-keycode is the evdev code plus 8. QEMU names are its ``QKeyCode`` (``qapi/ui.json``).
+``"shift+1"``. Which key carries a character on the guest's layout is `cua_gym.machine.keymap`'s.
+Codes are Linux evdev codes (``include/uapi/linux/input-event-codes.h``); an X keycode is the evdev
+code plus 8. QEMU names are its ``QKeyCode`` (``qapi/ui.json``).
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from importlib import resources
 from typing import Any
 
 from cua_gym.errors import ActionError, MachineError
+from cua_gym.machine.guest_ops import Ops
 from cua_gym.machine.keyboard import by_evdev
 
 __all__ = ["Keymap", "Stroke", "layout_names", "named_keymap"]
@@ -70,6 +71,28 @@ class Keymap:
                 raise MachineError(f"the guest's keymap is broken at {code!r}: {levels!r:.120}")
             table[int(code)] = tuple(levels)
         return cls(table, locked)
+
+    @classmethod
+    def of_guest(cls, ops: Ops) -> Keymap:
+        """What the guest's keys give now, as its daemon says.
+
+        Raises:
+            MachineError: no answer, or none that makes sense.
+        """
+        return cls.parse(ops.call("keymap", timeout_s=20.0))
+
+    def chord_stroke(self, name: str) -> Stroke:
+        """The keys that a chord means by a canonical key name.
+
+        A character is the key that carries it now: a letter its own key alone, anything else with
+        the Shift or AltGr that it needs. Where no key carries it (Latin letters of a Cyrillic
+        layout, for which programs go by place), and for names, it is the place on a US keyboard.
+        """
+        if len(name) == 1 and name.isalpha():
+            # Under Caps Lock the key gives the capital.
+            found = (self.strokes.get(c) for c in (name, name.upper()))
+            return next((s for s in found if s and not s.holds), Stroke(name))
+        return self.strokes.get(name, Stroke(name))
 
     def keycode_of(self, keysym: str) -> int | None:
         """The X keycode of a PC key that gives ``keysym`` without modifiers."""

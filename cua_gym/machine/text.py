@@ -117,7 +117,7 @@ def type_text(
     if not text:
         return
     if ops is not None:
-        keymap = Keymap.parse(ops.call("keymap", timeout_s=20.0))
+        keymap = Keymap.of_guest(ops)
     elif keymap is None:
         raise ValueError("either the guest's daemon or a keymap must say what the keys give")
     plan = plan_text(text, keymap, any_character=ops is not None)

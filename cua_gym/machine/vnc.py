@@ -211,6 +211,10 @@ class VncInput:
         """See `cua_gym.machine.base.Input.key`."""
         self._key(canonical(key), down)
 
+    def keymap(self) -> Keymap:
+        """See `cua_gym.machine.base.Input.keymap`. Without a daemon it is the stated layout's."""
+        return self._keymap if self._ops is None else Keymap.of_guest(self._ops)
+
     def text(self, text: str) -> None:
         """See `cua_gym.machine.base.Input.text`. Keys that are down are let go first."""
         self._lift()

@@ -8,6 +8,7 @@ from cua_gym import actions as a
 from cua_gym.errors import ActionError, MachineLost, UnknownKey
 from cua_gym.machine.base import Button
 from cua_gym.machine.hands import Hands
+from cua_gym.machine.keymap import Keymap, named_keymap
 
 
 class Notebook:
@@ -17,6 +18,7 @@ class Notebook:
         self.events: list[tuple[object, ...]] = []
         self.position = (0, 0)
         self.fail_on: tuple[object, ...] | None = None
+        self.layout: Keymap | None = None
 
     def _note(self, *event: object) -> None:
         if event == self.fail_on:
@@ -29,6 +31,9 @@ class Notebook:
 
     def key(self, key: str, down: bool) -> None:
         self._note(key, down)
+
+    def keymap(self) -> Keymap | None:
+        return self.layout
 
     def text(self, text: str) -> None:
         self._note(text)
@@ -110,6 +115,58 @@ def test_modifiers_are_released_in_reverse(paper: Notebook, hands: Hands) -> Non
         ("shift", False),
         ("ctrl", False),
     ]
+
+
+@pytest.mark.parametrize(
+    ("layout", "combo", "places"),
+    [
+        (None, "ctrl+a", ["ctrl", "a"]),
+        ("us", "ctrl+a", ["ctrl", "a"]),
+        ("fr", "ctrl+a", ["ctrl", "q"]),
+        ("fr", "ctrl+shift+z", ["ctrl", "shift", "w"]),
+        ("fr", "ctrl+1", ["ctrl", "shift", "1"]),
+        ("fr", "ctrl+shift+1", ["ctrl", "shift", "1"]),
+        ("de", "ctrl+z", ["ctrl", "y"]),
+        ("de", "ctrl+/", ["ctrl", "shift", "7"]),
+        ("de", "ctrl+[", ["ctrl", "alt_r", "8"]),
+        ("dvorak", "ctrl+c", ["ctrl", "i"]),
+        ("fr", "alt+f4", ["alt", "f4"]),
+        ("fr", "ctrl+enter", ["ctrl", "enter"]),
+    ],
+)
+def test_a_chord_means_the_guest_layout_s_characters(
+    paper: Notebook, hands: Hands, layout: str | None, combo: str, places: list[str]
+) -> None:
+    """Ctrl+A is the key that says A; names, and a machine that cannot say, go by place."""
+    paper.layout = named_keymap(layout) if layout else None
+    hands.perform(a.Key(combo))
+    assert [e[0] for e in paper.events if e[1] is True] == places
+    assert [e[0] for e in paper.events if e[1] is False] == places[::-1]
+
+
+def test_a_chord_on_a_layout_without_latin_letters_goes_by_place(
+    paper: Notebook, hands: Hands
+) -> None:
+    """Programs look such shortcuts up by place too."""
+    paper.layout = Keymap({38: ("U+0444", "U+0424"), 10: ("U+0031", "U+0021")})
+    hands.perform(a.Key("ctrl+a"))
+    assert paper.events[1] == ("a", True)
+
+
+def test_caps_lock_does_not_move_a_chord(paper: Notebook, hands: Hands) -> None:
+    """Its capital is on the same key, and no Shift joins in."""
+    paper.layout = Keymap({24: ("U+0041", "U+0061"), 50: ("Shift_L",)}, locked=2)
+    hands.perform(a.Key("ctrl+a"))
+    assert [e[0] for e in paper.events] == ["ctrl", "q", "q", "ctrl"]
+
+
+def test_a_key_comes_up_where_it_went_down(paper: Notebook, hands: Hands) -> None:
+    """Also when the layout changes in between."""
+    paper.layout = named_keymap("fr")
+    hands.perform(a.KeyDown("a"))
+    paper.layout = named_keymap("us")
+    hands.perform(a.KeyUp("a"))
+    assert paper.events == [("q", True), ("q", False)]
 
 
 def test_typing_lets_go_of_held_keys(paper: Notebook, hands: Hands) -> None:

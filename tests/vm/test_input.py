@@ -119,7 +119,7 @@ def test_typed_text_is_byte_identical(editor: Machine, hands: Hands, round_: int
 
 @pytest.mark.parametrize("layout", ["de", "fr", "us -variant dvorak", "us -variant intl"])
 def test_other_layouts_type_the_same_text(editor: Machine, hands: Hands, layout: str) -> None:
-    """The guest's layout is read, not assumed. Shortcuts are pressed under the usual one."""
+    """The guest's layout is read, not assumed."""
     text = f"{layout}: test@x.org \\ ~ | //// 5^GgT-S%U~tG{{^ <<>> OpenBSD\n"
     hands.perform(a.Key("ctrl+a"))
     hands.perform(a.Key("delete"))
@@ -136,6 +136,26 @@ def test_other_layouts_type_the_same_text(editor: Machine, hands: Hands, layout:
         f"the file holds {text!r}",
         30,
     )
+
+
+def test_a_chord_means_the_layout_s_character(editor: Machine, hands: Hands) -> None:
+    """On a French keyboard ctrl+a selects all, where its place on a US one would quit."""
+    try:
+        editor.shell.run("setxkbmap fr")
+        hands.perform(a.Key("ctrl+a"))
+        hands.perform(a.Key("delete"))
+        hands.perform(a.Type("azerty"))
+        hands.perform(a.Key("ctrl+a"))
+        hands.perform(a.Type("wq"))
+        rest(editor)
+        hands.perform(a.Key("ctrl+s"))
+        until(
+            lambda: editor.shell.read("/home/user/typed.txt").rstrip(b"\n") == b"wq",
+            "the file holds only what replaced the selection",
+            30,
+        )
+    finally:
+        editor.shell.run("setxkbmap us")
 
 
 def test_fast_typing_survives_a_busy_guest(editor: Machine, hands: Hands) -> None:

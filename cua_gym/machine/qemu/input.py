@@ -15,6 +15,7 @@ from cua_gym.errors import ActionError, MachineBusy, MachineLost
 from cua_gym.machine.base import Button
 from cua_gym.machine.guest_ops import Ops
 from cua_gym.machine.keyboard import KEYS, canonical
+from cua_gym.machine.keymap import Keymap
 from cua_gym.machine.qemu.qmp import Qmp
 from cua_gym.machine.qemu.screen import LiveScreen
 from cua_gym.machine.text import type_text
@@ -114,6 +115,11 @@ class QemuInput:
         name = canonical(key)
         with self._drive("a key"):
             self._key(name, down)
+
+    def keymap(self) -> Keymap:
+        """See `cua_gym.machine.base.Input.keymap`."""
+        with self._drive("a look at the layout"):
+            return Keymap.of_guest(self._ops)
 
     def text(self, text: str) -> None:
         """See `cua_gym.machine.base.Input.text`. Keys that are down are let go first."""
