@@ -94,6 +94,11 @@ class ControlChannel:
         """Why the channel is of no use any more; None while it serves."""
         return self._lost
 
+    @property
+    def greeted(self) -> bool:
+        """Whether the guest's daemon has answered the last reset."""
+        return self._awaited is None
+
     def reset(self, timeout_s: float | None = None) -> None:
         """Close every stream on both ends; whatever the guest sent before is thrown away.
 

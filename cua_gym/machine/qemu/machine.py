@@ -314,7 +314,7 @@ class QemuMachine:
         progress(f"first use of image {self._image.name}: booting it once to save its ready state")
         self._start_engine(None)
         try:
-            wait_until_ready(self, self._running(), self._channel.ops, progress)
+            wait_until_ready(self, self._running(), self._channel, self._agent, progress)
             self.snapshot(READY)
         finally:
             self._halt()
