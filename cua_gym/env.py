@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import secrets
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,7 +40,8 @@ class DesktopEnv(gym.Env[Observation, Action]):
     ``terminated`` follows `Submit` and `GiveUp`; ``truncated`` a limit or a lost machine. On that
     last step the episode is graded: ``info["outcome"]`` has the outcome and the reward is its
     score. An *unscored* outcome pays 0.0 and has ``info["error"]``: leave such episodes out of a
-    training batch, they say nothing about the agent.
+    training batch, they say nothing about the agent. ``info["losses"]`` is there if something of
+    the attempt could not be kept (the disk became full, say); the outcome stands.
 
     A machine is allocated in `reset`, never in ``__init__``. ``seed`` chooses the task's
     variation; a reset without a seed draws one.
@@ -55,7 +57,8 @@ class DesktopEnv(gym.Env[Observation, Action]):
         settle: what counts as a settled screen.
         max_steps: instead of the task's own limit.
         max_seconds: instead of the task's own limit.
-        keep_final_state: save the machine after grading, to be opened later.
+        keep_final_state: save the machine after grading, to be opened later
+            (`cua_gym.record.replay.Replay.final_state`).
         progress: told what takes more than a second.
 
     Raises:
@@ -180,6 +183,8 @@ class DesktopEnv(gym.Env[Observation, Action]):
             else:
                 reward = _score(outcome) - self._score
             episode.close()
+            if episode.losses:
+                info["losses"] = [asdict(loss) for loss in episode.losses]
         return self._observe(step), reward, step.terminated, truncated, info
 
     def evaluate(self) -> Outcome:

@@ -1,7 +1,8 @@
 """The life of one attempt: prepare, act, submit, freeze, collect, grade.
 
 An `Episode` owns the deadline, the freeze and the record. It turns every fault into an outcome
-with its phase and cause: a fault of ours is `unscored`, never a zero.
+with its phase and cause: a fault of ours is `unscored`, never a zero. Once there is a verdict no
+fault takes it back: what could not be kept besides is a `Loss`.
 """
 
 from __future__ import annotations
@@ -10,28 +11,38 @@ import hashlib
 import importlib.metadata
 import json
 import platform
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from cua_gym import actions as a
 from cua_gym.clock import Clock, SystemClock
-from cua_gym.errors import ActionError, CuaGymError, GradingError, MachineError, TaskError
+from cua_gym.errors import (
+    ActionError,
+    CuaGymError,
+    GradingError,
+    MachineError,
+    OutOfSpace,
+    TaskError,
+)
 from cua_gym.grading.evidence import collect
 from cua_gym.grading.grade import grade
 from cua_gym.grading.outcome import Outcome
-from cua_gym.machine.base import Frame, Machine
+from cua_gym.machine.base import Frame, Machine, State
 from cua_gym.machine.hands import Hands
 from cua_gym.machine.settle import Settle, settle
 from cua_gym.machine.start import Prepare, start_machine
 from cua_gym.record.layout import RunFolder
+from cua_gym.record.lines import space_errors
 from cua_gym.record.recorder import Recorder
 from cua_gym.setup_steps import run_setup
 from cua_gym.spaces import ActionSpace
 from cua_gym.task import Variation
 
-__all__ = ["Episode", "Phase", "Step"]
+__all__ = ["Episode", "Loss", "Phase", "Step"]
 
 Phase = Literal["boot", "setup", "act", "collect", "grade"]
 Progress = Callable[[str], None]
@@ -52,6 +63,22 @@ class Step:
     truncated: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Something of an attempt that could not be kept; its verdict stands.
+
+    Attributes:
+        what: ``record`` (lines, pictures or video), ``result`` (``result.json``) or
+            ``final_state``.
+        error: name of the error's class, such as ``OutOfSpace``.
+        message: what happened.
+    """
+
+    what: Literal["record", "result", "final_state"]
+    error: str
+    message: str
+
+
 class Episode:
     """One attempt at one variation of a task, on a machine of its own.
 
@@ -62,8 +89,13 @@ class Episode:
         rule: what counts as settled after an action.
         max_steps: instead of the task's own limit.
         max_seconds: instead of the task's own limit.
-        keep_final_state: save the machine after the freeze, to be opened later.
+        keep_final_state: save the machine after the verdict, to be opened later.
         start: makes the machine; tests hand in their own.
+
+    Attributes:
+        outcome: the verdict, None while there is none.
+        final_state: the saved machine, when asked for and saved.
+        losses: what could not be kept although the verdict could be given.
     """
 
     def __init__(
@@ -88,6 +120,8 @@ class Episode:
         self.actions = ActionSpace(task.spec.screen, task.tool_policy)
         self.steps = 0
         self.outcome: Outcome | None = None
+        self.final_state: State | None = None
+        self.losses: list[Loss] = []
         self._rule = rule or Settle()
         self._keep_final_state = keep_final_state
         self._clock = clock or SystemClock()
@@ -190,7 +224,8 @@ class Episode:
         """Do one action, wait until the screen settles, record the step.
 
         An impossible action changes nothing and is reported in ``info["action_error"]``; it
-        counts as a step. A lost machine truncates the episode with ``info["error"]``.
+        counts as a step. A lost machine truncates the episode with ``info["error"]``, and so does
+        a step that cannot be recorded; the last one is judged all the same.
         """
         if self.over or self._last is None or self._recorder is None:
             raise RuntimeError("this episode is over; call reset() before step()")
@@ -206,9 +241,14 @@ class Episode:
                 limit = "steps" if self.steps >= self.max_steps else "seconds"
                 self._submission = {"kind": "limit", "answer": None, "reason": limit}
                 info["limit"] = limit
-            self._recorder.step(
-                self.steps, _recordable(action), self._last, info, terminated, truncated
-            )
+            try:
+                self._recorder.step(
+                    self.steps, _recordable(action), self._last, info, terminated, truncated
+                )
+            except OutOfSpace as error:
+                if not (terminated or truncated):
+                    raise
+                self._lose("record", error)
         if self.outcome is not None:
             truncated = True
             info = self._info(self._last) | {"error": self.outcome.cause}
@@ -276,10 +316,9 @@ class Episode:
         """
         if self.outcome is None:
             with self._faults_are_outcomes():
-                outcome = self._judge()
-                if self._keep_final_state:
-                    self.machine.snapshot(f"final-{self.folder.path.name}-{self._start_key()}")
-                self._finish(outcome)
+                self._finish(self._judge())
+            if self._keep_final_state:
+                self._save_final_state()
         assert self.outcome is not None
         return self.outcome
 
@@ -301,19 +340,39 @@ class Episode:
         if self._hands is not None:
             self._hands.release()
         self.machine.freeze()
-        collect(self.machine, self.variation, evidence, self._submission)
+        with space_errors(evidence):
+            collect(self.machine, self.variation, evidence, self._submission)
         self._phase = "grade"
-        return grade(evidence, self.variation)
+        with space_errors(Path(tempfile.gettempdir(), "grading")):
+            return grade(evidence, self.variation)
+
+    def _save_final_state(self) -> None:
+        try:
+            # Whoever opens it wants programs that run.
+            self.machine.thaw()
+            key = f"final state of {self.folder.path.resolve()}"
+            self.final_state = self.machine.snapshot(key)
+        except (MachineError, OSError) as error:
+            self._lose("final_state", error)
+        self._write_result()
 
     # the end
 
     def close(self) -> None:
-        """Give the machine back and finish the record; idempotent."""
+        """Give the machine back and finish the record; idempotent.
+
+        A record that could not be finished is told in `losses` and, if there is room for it, in
+        ``result.json`` or the log.
+        """
         machine, self._machine = self._machine, None
         recorder, self._recorder = self._recorder, None
         try:
             if recorder is not None:
                 recorder.finish()
+        except OutOfSpace as error:
+            self._lose("record", error)
+            if self.outcome is not None:
+                self._write_result()
         finally:
             if machine is not None:
                 machine.close()
@@ -347,18 +406,41 @@ class Episode:
 
     def _finish(self, outcome: Outcome) -> None:
         self.outcome = outcome
-        self.folder.write_result(
-            outcome.to_dict()
-            | {
-                "task": self.variation.task.name,
-                "seed": self.variation.seed,
-                "agent": self.agent,
-                "steps": self.steps,
-                "submission": self._submission,
+        self._write_result()
+        self._log(f"outcome: {outcome}")
+
+    def _write_result(self) -> None:
+        assert self.outcome is not None
+        result = self.outcome.to_dict() | {
+            "task": self.variation.task.name,
+            "seed": self.variation.seed,
+            "agent": self.agent,
+            "steps": self.steps,
+            "submission": self._submission,
+            "final_state": None,
+            "losses": [asdict(loss) for loss in self.losses],
+        }
+        if self.final_state is not None:
+            folder = self.final_state.folder
+            result["final_state"] = {
+                "key": self.final_state.key,
+                "folder": None if folder is None else str(folder),
             }
-        )
+        try:
+            self.folder.write_result(result)
+        except OutOfSpace as error:
+            self._lose("result", error)
+
+    def _lose(self, what: Literal["record", "result", "final_state"], error: Exception) -> None:
+        self.losses.append(Loss(what, type(error).__name__, str(error)))
+        self._log(f"lost: {what}: {_cause(error)}")
+
+    def _log(self, text: str) -> None:
         if self._recorder is not None:
-            self._recorder.log(f"outcome: {outcome}")
+            try:
+                self._recorder.log(text)
+            except OutOfSpace:
+                pass  # the log is the last to know; outcome and losses are told by this object
 
 
 def _recordable(action: a.Action) -> dict[str, Any]:

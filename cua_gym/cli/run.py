@@ -153,6 +153,7 @@ def show_row(row: Row) -> str:
         for point in row.outcome.checkpoints
         if point.passed != (point.weight > 0)
     ]
+    lines += [f"    not kept: {loss}" for loss in row.losses]
     return printable("\n".join(lines))
 
 

@@ -218,36 +218,48 @@ def load_recipe(folder: Path) -> Recipe:
             raise ImageError(f"{file}: layer {layer.name!r} is not a folder under {shared}")
     guestd = shared / "guestd"
     recipe = Recipe(spec, folder, (*layers, folder), guestd if guestd.is_dir() else None, "")
-    _check_overlays(recipe)
-    return Recipe(spec, folder, recipe.layers, recipe.guestd, _hash(recipe))
+    overlay, hooks = recipe.overlay_files(), recipe.hooks()
+    _check(overlay, hooks)
+    return Recipe(spec, folder, recipe.layers, recipe.guestd, _hash(folder, overlay, hooks))
 
 
 def _files(root: Path) -> Iterator[Path]:
-    """Regular files below ``root``, sorted, without editors' and interpreters' leavings."""
-    for path in sorted(root.rglob("*")):
-        if _IGNORED.isdisjoint(path.parts) and not path.name.endswith(("~", ".swp", ".pyc")):
-            if path.is_symlink():
-                raise ImageError(f"{path} is a link; make links in a hook, wheels cannot hold them")
-            if path.is_file():
-                yield path
+    """Regular files below ``root``, sorted, without editors' and interpreters' leavings.
+
+    Every reset walks the recipe: `os.scandir` takes a fifth of the time of `Path.rglob`.
+    """
+    if not root.is_dir():
+        return
+    with os.scandir(root) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        if entry.name in _IGNORED or entry.name.endswith(("~", ".swp", ".pyc")):
+            continue
+        path = root / entry.name
+        if entry.is_symlink():
+            raise ImageError(f"{path} is a link; make links in a hook, wheels cannot hold them")
+        if entry.is_dir():
+            yield from _files(path)
+        elif entry.is_file():
+            yield path
 
 
-def _check_overlays(recipe: Recipe) -> None:
-    for target, source in recipe.overlay_files().items():
-        if Path(target).parts[0] in _LINKED_FOLDERS:
+def _check(overlay: dict[str, Path], hooks: list[Path]) -> None:
+    for target, source in overlay.items():
+        if target.partition("/")[0] in _LINKED_FOLDERS:
             raise ImageError(f"{source}: put it under overlay/usr/; /{target} goes through a link")
-    names = [hook.name for hook in recipe.hooks()]
+    names = [hook.name for hook in hooks]
     double = sorted({name for name in names if names.count(name) > 1})
     if double:
         raise ImageError(f"two hooks are called {', '.join(double)}; their order is by name")
 
 
-def _hash(recipe: Recipe) -> str:
+def _hash(folder: Path, overlay: dict[str, Path], hooks: list[Path]) -> str:
     """Every file that reaches the image, under the name by which it does."""
     digest = hashlib.sha256(f"format {BUILD_FORMAT}\n".encode())
-    entries = {"recipe.toml": recipe.folder / "recipe.toml"}
-    entries |= {f"overlay/{target}": source for target, source in recipe.overlay_files().items()}
-    entries |= {f"hooks/{hook.name}": hook for hook in recipe.hooks()}
+    entries = {"recipe.toml": folder / "recipe.toml"}
+    entries |= {f"overlay/{target}": source for target, source in overlay.items()}
+    entries |= {f"hooks/{hook.name}": hook for hook in hooks}
     for name in sorted(entries):
         content = entries[name].read_bytes()
         digest.update(f"{os.fsdecode(name)}\0{len(content)}\0".encode())

@@ -41,22 +41,26 @@ class RunFolder:
         """Make the next free attempt of ``agent`` at ``task`` in the run named ``run``.
 
         Safe against other processes doing the same: no two get one folder.
+
+        Raises:
+            OutOfSpace: the disk is full.
         """
         parent = runs / slug(run) / slug(task) / slug(agent)
-        parent.mkdir(parents=True, exist_ok=True)
-        taken = (int(p.name) for p in parent.iterdir() if p.name.isdecimal())
-        number = max(taken, default=0) + 1
-        while True:
-            path = parent / f"{number:03d}"
-            try:
-                path.mkdir()
-            except FileExistsError:
-                number += 1
-                continue
-            folder = cls(path)
-            folder.frames.mkdir()
-            folder.evidence.mkdir()
-            return folder
+        with space_errors(parent):
+            parent.mkdir(parents=True, exist_ok=True)
+            taken = (int(p.name) for p in parent.iterdir() if p.name.isdecimal())
+            number = max(taken, default=0) + 1
+            while True:
+                path = parent / f"{number:03d}"
+                try:
+                    path.mkdir()
+                except FileExistsError:
+                    number += 1
+                    continue
+                folder = cls(path)
+                folder.frames.mkdir()
+                folder.evidence.mkdir()
+                return folder
 
     @property
     def episode(self) -> Path:
@@ -112,17 +116,22 @@ class RunFolder:
 
 
 def new_run(runs: Path, now: datetime) -> str:
-    """Make a new run folder in ``runs``, named by the moment; unique also within one second."""
+    """Make a new run folder in ``runs``, named by the moment; unique also within one second.
+
+    Raises:
+        OutOfSpace: the disk is full.
+    """
     name, number = f"{now:%Y%m%d-%H%M%S}", 1
-    runs.mkdir(parents=True, exist_ok=True)
-    while True:
-        run = name if number == 1 else f"{name}-{number}"
-        try:
-            (runs / run).mkdir()
-        except FileExistsError:
-            number += 1
-            continue
-        return run
+    with space_errors(runs):
+        runs.mkdir(parents=True, exist_ok=True)
+        while True:
+            run = name if number == 1 else f"{name}-{number}"
+            try:
+                (runs / run).mkdir()
+            except FileExistsError:
+                number += 1
+                continue
+            return run
 
 
 def attempts(root: Path) -> Iterator[RunFolder]:

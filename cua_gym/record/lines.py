@@ -29,17 +29,18 @@ _CHUNK = 65536
 
 
 @contextmanager
-def space_errors(path: Path, needed: int) -> Iterator[None]:
-    """Turn "disk full" while writing ``needed`` bytes to ``path`` into `OutOfSpace`."""
+def space_errors(path: Path, needed: int | None = None) -> Iterator[None]:
+    """Turn "disk full" while writing ``needed`` bytes to or below ``path`` into `OutOfSpace`."""
     try:
         yield
     except OSError as error:
         if error.errno not in _FULL:
             raise
-        free = shutil.disk_usage(path.parent).free
+        free = shutil.disk_usage(next(p for p in path.parents if p.exists())).free
+        what = "" if needed is None else f"for {needed} bytes "
         raise OutOfSpace(
-            f"no room for {needed} bytes in {path} ({os.strerror(error.errno)}, {free} bytes "
-            "free); make room or choose another folder for runs"
+            f"no room {what}in {path} ({os.strerror(error.errno)}, {free} bytes free); "
+            "make room or choose another folder for runs"
         ) from error
 
 
@@ -57,7 +58,8 @@ class LineWriter:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        with space_errors(path, 0):
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         self._size = _whole_lines(self._fd)
         if self._size != os.fstat(self._fd).st_size:
             os.ftruncate(self._fd, self._size)

@@ -71,6 +71,7 @@ class Recorder:
         self._jobs: SimpleQueue[_Picture | None] = SimpleQueue()
         self._fault: Exception | None = None
         self._thread: threading.Thread | None = None
+        self._begun = threading.Event()
         for _ in range(_SLOTS):
             self._free.put(np.empty((size[1], size[0], 3), np.uint8))
 
@@ -78,6 +79,8 @@ class Recorder:
         self, episode: Mapping[str, Any], frame: Frame, info: Mapping[str, Any] | None = None
     ) -> None:
         """Write ``episode.json`` and step 0: what the agent sees before it acts.
+
+        When this returns, the first picture and a video that plays are on disk.
 
         Raises:
             OutOfSpace: the disk is full.
@@ -87,6 +90,9 @@ class Recorder:
         self._thread = threading.Thread(target=self._work, name="cua-gym-recorder", daemon=True)
         self._thread.start()
         self._record(0, None, frame, info or {}, False, False)
+        self._begun.wait()
+        if self._fault is not None:
+            raise self._fault
 
     def step(
         self,
@@ -187,6 +193,7 @@ class Recorder:
                     slot = pictures.add(job)
                 except Exception as fault:  # carried to the caller's thread, whatever it is
                     self._fault = fault
+            self._begun.set()
             if slot is not None:
                 self._free.put(slot)
         try:

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 from PIL import Image
 
-from cua_gym.machine.base import Rgb
+from cua_gym.machine.base import MachineSpec, Rgb, State
 from cua_gym.record.layout import RunFolder
 from cua_gym.record.lines import read_lines
 
@@ -67,6 +67,19 @@ class Replay:
         if not self.folder.result.exists():
             return None
         return cast(dict[str, Any], json.loads(self.folder.result.read_text()))
+
+    @property
+    def final_state(self) -> State | None:
+        """The machine as the agent left it; None when it was not kept.
+
+        `cua_gym.machine.start.start_machine` makes a machine of its ``spec``, which can restore it.
+        """
+        kept = (self.result or {}).get("final_state")
+        if kept is None or kept["folder"] is None:
+            return None
+        spec = self.episode["spec"]
+        spec["screen"] = tuple(spec["screen"])
+        return State(MachineSpec(**spec), kept["key"], Path(kept["folder"]))
 
     def steps(self) -> Iterator[Step]:
         """Every acknowledged step in order; a torn last line is left out.

@@ -78,7 +78,7 @@ def run_local(plan: Plan) -> Iterator[Row]:
         plan.phase(f"[{number}/{len(plan)}] {task.name}: agent {choice.name}, seed {seed}")
         row = _attempt(plan, task, choice, seed)
         yield row
-        if row.outcome.kind == "unscored":
+        if row.outcome.kind == "unscored" or row.losses:
             _need_space(plan.runs)
 
 
@@ -103,7 +103,8 @@ def _attempt(plan: Plan, task: Task, choice: AgentChoice, seed: int) -> Row:
         return Row(task.name, choice.name, seed, outcome, None)
     if outcome != episode.outcome:
         _keep(episode, outcome, trace)
-    return Row(task.name, choice.name, seed, outcome, episode.folder.path)
+    losses = tuple(f"{loss.what}: {loss.message}" for loss in episode.losses)
+    return Row(task.name, choice.name, seed, outcome, episode.folder.path, losses)
 
 
 def _play(
@@ -181,10 +182,10 @@ def _keep(episode: Episode, outcome: Outcome, trace: str) -> None:
 
 def _need_space(runs: Path) -> None:
     """Raise OutOfSpace when the next attempt could not be recorded."""
-    runs.mkdir(parents=True, exist_ok=True)
     probe = runs / f".space-{os.getpid()}"
     try:
         with space_errors(probe, _PROBE_BYTES):
+            runs.mkdir(parents=True, exist_ok=True)
             probe.write_bytes(b"\1" * _PROBE_BYTES)
     finally:
         probe.unlink(missing_ok=True)

@@ -17,6 +17,7 @@ class Row:
 
     Attributes:
         folder: the attempt's folder; None when it failed before it had one.
+        losses: what could not be kept of it, a text each.
     """
 
     task: str
@@ -24,6 +25,7 @@ class Row:
     seed: int
     outcome: Outcome
     folder: Path | None
+    losses: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form: ``outcome`` is ``scored`` or ``unscored``; ``score`` null if unscored."""
@@ -38,4 +40,5 @@ class Row:
             "phase": self.outcome.phase,
             "cause": self.outcome.cause,
             "folder": None if self.folder is None else str(self.folder.resolve()),
+            "losses": list(self.losses),
         }

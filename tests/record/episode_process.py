@@ -1,6 +1,6 @@
 """Records an endless episode into the attempt folder given; meant to be killed.
 
-Prints each step's index once it is acknowledged.
+A second argument limits the steps; it then waits. Prints each step's index once it is acknowledged.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ def main() -> None:
     recorder = Recorder(RunFolder(Path(sys.argv[1])), (64, 48))
     recorder.start({"task": "endless"}, counted(0))
     print(0, flush=True)
-    for step in range(1, 1_000_000):
+    steps = int(sys.argv[2]) if len(sys.argv) > 2 else 1_000_000
+    for step in range(1, 1 + steps):
         recorder.step(step, {"type": "wait"}, counted(step), {}, False, False)
         print(step, flush=True)
+    sys.stdin.read()
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from PIL import Image
 from cua_gym.record.layout import RunFolder
 from cua_gym.record.recorder import Recorder
 from cua_gym.record.replay import Replay
+from cua_gym.record.video import Video
 from tests.record.pictures import counted, plain
 
 ROOT = Path(__file__).parents[2]
@@ -196,7 +197,9 @@ def test_killed_at_a_random_moment(tmp_path: Path, trial: int) -> None:
     """After SIGKILL every acknowledged step is there, pictures are whole and the video plays."""
     folder = RunFolder.create(tmp_path, "run", "endless", "caller")
     command = [sys.executable, "-m", "tests.record.episode_process", str(folder.path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as process:
         assert process.stdout is not None
         enough = random.Random(trial).randrange(20, 120)
         acknowledged = 0
@@ -215,6 +218,44 @@ def test_killed_at_a_random_moment(tmp_path: Path, trial: int) -> None:
     for step in pictures:
         np.testing.assert_array_equal(step.pixels(), counted(step.index).rgb)
     assert len(decoded(folder.video)) >= len(pictures) - 3
+
+
+def test_killed_right_after_the_start(tmp_path: Path) -> None:
+    """A run that never made a step has its first picture, and a video of it that plays."""
+    folder = RunFolder.create(tmp_path, "run", "endless", "caller")
+    command = [sys.executable, "-m", "tests.record.episode_process", str(folder.path), "0"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "0\n"
+        process.send_signal(signal.SIGKILL)
+    ((time, pixels),) = decoded(folder.video)
+    assert time == 0
+    assert np.abs(pixels.astype(int) - counted(0).rgb).mean() < 5
+    ((step),) = Replay(folder).steps()
+    np.testing.assert_array_equal(step.pixels(), counted(0).rgb)
+
+
+def test_the_video_is_whole_at_every_moment(folder: RunFolder) -> None:
+    """What was added plays, and is as long as it was shown, while the file is still written."""
+    video = Video(folder.video, (64, 48))
+    moments = [0, 40, 41, 5000, 60_000, 60_033]
+    for number, moment in enumerate(moments, 1):
+        video.add(counted(number).rgb, moment)
+        assert [time for time, _ in decoded(folder.video)] == [m / 1000 for m in moments[:number]]
+        with av.open(str(folder.video)) as container:
+            assert container.duration == pytest.approx((moment + 1000) * 1000, abs=1000)
+        if shutil.which("ffprobe"):
+            shown = subprocess.run(
+                ["ffprobe", "-v", "warning", "-count_frames", str(folder.video)],
+                capture_output=True,
+                check=True,
+            )
+            assert shown.stderr == b""
+    assert [p.name for p in folder.path.glob(".recording*")] == []
+    video.close()
+    video.close()
 
 
 @pytest.mark.slow
@@ -244,6 +285,7 @@ from cua_gym.errors import OutOfSpace
 from cua_gym.record.layout import RunFolder
 from cua_gym.record.recorder import Recorder
 from cua_gym.record.replay import Replay
+from cua_gym.record.video import Video
 from tests.record.pictures import counted
 import numpy as np
 folder = RunFolder.create(Path(sys.argv[1]), "run", "task", "caller")
