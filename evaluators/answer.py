@@ -5,7 +5,7 @@ Use it where the task asks for an answer, with checks of the state where it asks
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from cua_gym.grading.check import Item, Verdict, check, verdict
 
@@ -18,7 +18,7 @@ def equals(
     item: Item,
     *,
     expected: str | int,
-    variants: Iterable[str] = (),
+    variants: Sequence[str] = (),
     case: str = "exact",
     whitespace: str = "trim",
 ) -> Verdict:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 
 from cua_gym.grading.check import Fails, GradingError, Item, Verdict, check, verdict
@@ -78,7 +78,7 @@ def number(
     decimal: str = ".",
     grouping: str = "",
     unit: str = "",
-    unit_variants: Iterable[str] = (),
+    unit_variants: Sequence[str] = (),
     unit_required: bool = False,
 ) -> Verdict:
     """All of the text is a number equal to ``expected`` within the larger tolerance.
@@ -90,7 +90,7 @@ def number(
     bare = text
     units = sorted({u for u in (unit, *unit_variants) if u}, key=len, reverse=True)
     for name in units:
-        if text.casefold().endswith(name.casefold()):
+        if text.endswith(name):  # its case too: a mW is no MW
             bare = text[: len(text) - len(name)].rstrip()
             break
     if unit_required and bare == text:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from cua_gym.grading.check import Fails, GradingError, Item, Verdict, check, verdict
 
@@ -72,7 +72,7 @@ def equals(
     item: Item,
     *,
     expected: str,
-    variants: Iterable[str] = (),
+    variants: Sequence[str] = (),
     newline: str = "any",
     final_newline: str = "any",
     whitespace: str = "exact",
@@ -146,17 +146,45 @@ def lines(
     return verdict(False, message, seen=text, wanted="\n".join(expected))
 
 
+_GROUPING = "[ '’\u00a0\u2009\u202f]"
+_CUT_BEFORE = re.compile(
+    # Right before a number of its own there is no digit with a mark, no sign that belongs to it
+    # (a hyphen after a letter is none) and no decimal mark without digits.
+    r"(\w|\d[.,:]|(^|[^\w])[-+\u2212]|\d[-+\u2212]|(^|[\s(])\.)\Z"
+)
+_CUT_AFTER = re.compile(r"\w|[.,:]\d")
+_GROUP_BEFORE = re.compile(rf"(?<!\d)\d{{1,3}}{_GROUPING}\Z")
+_GROUP_AFTER = re.compile(rf"{_GROUPING}\d{{3}}(?!\d)")
+
+
 def mentioned(text: str, fact: str) -> bool:
     """Whether a text has a value as a word or number of its own, case aside.
 
-    ``170`` is not in ``1170``, ``170.5``, ``1,170`` or ``000170``; ``ship`` not in ``shipped``.
+    ``170`` is not in ``1170``, ``170.5``, ``1,170``, ``1 170``, ``-170`` or ``000170``; ``ship``
+    not in ``shipped``.
     """
     text, fact = normal(text, case="fold", form="NFC"), normal(fact, case="fold", form="NFC")
     if not fact.strip():
         raise GradingError("an empty fact is in every text; name one")
-    before = r"(?<![\w])(?<!\d[.,:])(?<![\d\s][-+])" if fact[0].isdigit() else r"(?<!\w)"
-    after = r"(?!\w)(?![.,:]\d)" if fact[-1].isdigit() else r"(?!\w)"
-    return re.search(before + re.escape(fact) + after, text) is not None
+    return any(
+        _begins(text[: found.start()], fact) and _ends(text[found.end() :], fact)
+        for found in re.finditer(re.escape(fact), text)
+    )
+
+
+def _begins(before: str, fact: str) -> bool:
+    near = before[-8:]
+    if not fact[0].isdigit():
+        return re.search(r"\w\Z", near) is None
+    grouped = re.match(r"\d{3}(?!\d)", fact) and _GROUP_BEFORE.search(near)
+    return not grouped and _CUT_BEFORE.search(near) is None
+
+
+def _ends(after: str, fact: str) -> bool:
+    if not fact[-1].isdigit():
+        return re.match(r"\w", after) is None
+    grouped = re.search(r"(?<![\d.,])\d{1,3}\Z", fact) and _GROUP_AFTER.match(after)
+    return not grouped and _CUT_AFTER.match(after) is None
 
 
 @check
@@ -164,7 +192,7 @@ def states(
     item: Item,
     *,
     facts: list[list[str]],
-    forbidden: Iterable[str] = (),
+    forbidden: Sequence[str] = (),
     encoding: str = "utf-8-sig",
 ) -> Verdict:
     """A sentence in free words states every fact, each by one of its declared variants.

@@ -7,10 +7,13 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, get_type_hints
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from cua_gym import template
 from cua_gym.errors import GradingError, TaskError
-from cua_gym.grading.check import argument_faults
+from cua_gym.grading.check import Check, argument_faults
 from cua_gym.grading.checkpoints import Checkpoint
 from cua_gym.grading.items import Evidence, Item
 from cua_gym.grading.library import CheckLibrary
@@ -30,6 +33,7 @@ from cua_gym.task.model import Limits, Task, Variation
 __all__ = ["load_task"]
 
 _LIVE = ("clipboard", "windows", "a11y")
+_ANY_TYPE = ConfigDict(arbitrary_types_allowed=True)
 
 
 def load_task(folder: Path, evaluators: Path | None = None) -> Task:
@@ -222,10 +226,28 @@ def _variation_faults(
     values |= {f"input.{name}": data for name, data in variation.inputs.items()}
     for path in task.hidden.rglob("*"):
         values[f"hidden.{path.relative_to(task.hidden).as_posix()}"] = b""
+    library = CheckLibrary(task.evaluators, task.hidden)
     for number, point in enumerate(task.checkpoints):
-        yield from _fill_faults(
-            hidden_file, ["checkpoint", number, "args"], [dict(point.args)], values
-        )
+        where: list[str | int] = ["checkpoint", number, "args"]
+        if unfilled := list(_fill_faults(hidden_file, where, [dict(point.args)], values)):
+            yield from unfilled
+            continue
+        filled = template.fill(dict(point.args), values)
+        for message in _type_faults(library.find(point.check), filled):
+            yield fault(hidden_file, where, f"{point.check}: {message}")
+
+
+def _type_faults(function: Check, arguments: Mapping[str, object]) -> Iterator[str]:
+    """A text where a list belongs would be taken letter by letter, and pass."""
+    hints = get_type_hints(function)
+    for name, value in arguments.items():
+        kind = TypeAdapter(hints.get(name, Any), config=_ANY_TYPE)
+        try:
+            kind.validate_python(value, strict=True)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = "".join(f"[{part}]" for part in first["loc"] if isinstance(part, int))
+            yield f"{name}{place} is {first['input']!r:.80}: {first['msg']}"
 
 
 def _source_fault(

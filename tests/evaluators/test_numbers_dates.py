@@ -91,6 +91,12 @@ def test_only_the_declared_unit_may_follow(judge: Judge, text: str, passed: bool
     assert found.passed is passed
 
 
+def test_a_units_case_counts(judge: Judge):
+    """A megawatt is no milliwatt."""
+    assert judge("numbers_dates.number", "5 MW", expected=5, unit="MW").passed
+    assert not judge("numbers_dates.number", "5 MW", expected=5, unit="mW").passed
+
+
 def test_leading_zeros_are_no_number(judge: Judge):
     """000000170 is an identifier, as text and as number (B133)."""
     assert not judge("numbers_dates.number", "000000170", expected=170).passed

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import io
+import random
 import shutil
 import zipfile
 
@@ -80,6 +82,69 @@ def test_collateral_changes_are_seen(judge: Judge):
     assert not judge("spreadsheets.unchanged", book({"A1": 1}), **free).passed
 
 
+def rewritten(data: bytes, old: bytes, new: bytes) -> bytes:
+    """A workbook whose first sheet had ``old`` replaced."""
+    result = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(result, "w") as target:
+        for name in source.namelist():
+            content = source.read(name)
+            if name == "xl/worksheets/sheet1.xml":
+                assert old in content
+                content = content.replace(old, new)
+            target.writestr(name, content)
+    return result.getvalue()
+
+
+def test_a_formulas_empty_text_is_a_value(judge: Judge):
+    """What Calc writes for =IF(A1=2,"","x") is no missing value."""
+    data = book({"A1": 2, "A2": "=A1"})
+    old = b'<c r="A2"><f>A1</f><v /></c>'
+    data = rewritten(data, old, b'<c r="A2" t="str"><f>A1</f><v></v></c>')
+    assert judge("spreadsheets.cell", data, sheet="S", cell="A1", expected=2).passed
+    assert judge("spreadsheets.cell", data, sheet="S", cell="A2", expected="").passed
+
+
+def test_a_stray_cell_far_away_costs_nothing(judge: Judge):
+    """The box between it and A1 is never made: its 17 thousand million cells could not be."""
+    data = book({"A1": 1, "XFD1048576": 1})
+    assert judge("spreadsheets.cell", data, sheet="S", cell="A1", expected=1).passed
+
+
+def test_a_workbook_of_another_program_is_unchanged(judge: Judge):
+    """Dates and times are the same saved as ods; another day is not."""
+    original = book({"A1": datetime.datetime(2024, 1, 2), "B1": datetime.time(9, 30)})
+    row = """<table:table-row>
+     <table:table-cell office:value-type="date" office:date-value="2024-01-02"/>
+     <table:table-cell office:value-type="time" office:time-value="PT09H30M00S"/>
+    </table:table-row></table:table>"""
+    same = ods(
+        ODS[: ODS.index("<table:table-row")] + row + ODS[ODS.index("</office:spreadsheet>") :]
+    )
+    assert judge("spreadsheets.unchanged", same, original=original).passed
+    other = book({"A1": datetime.datetime(2024, 1, 3), "B1": datetime.time(9, 30)})
+    assert not judge("spreadsheets.unchanged", other, original=original).passed
+    free = {"original": original, "except_cells": ["S!a1"]}
+    assert judge("spreadsheets.unchanged", other, **free).passed
+
+
+def test_ods_text_is_read_as_it_is_shown(judge: Judge):
+    """Spaces in a row and tabs are elements; a comment is not part of the cell."""
+    text = '<office:annotation><text:p>no</text:p></office:annotation><text:p>a<text:s text:c="2"/>'
+    data = ods(ODS.replace("<text:p>hi\n", text + "b<text:tab/>c"))
+    assert judge("spreadsheets.cell", data, sheet="S", cell="C3", expected="a  b\tc").passed
+
+
+def test_damage_is_never_the_graders_fault(judge: Judge):
+    """300 copies with a few bytes changed give a verdict each."""
+    rng = random.Random(1)
+    for good in (book({"A1": 1, "B2": "x"}), ods()):
+        for _ in range(150):
+            data = bytearray(good)
+            for _ in range(rng.randint(1, 20)):
+                data[rng.randrange(len(data))] = rng.randrange(256)
+            judge("spreadsheets.cell", bytes(data), sheet="S", cell="B2", expected="x")
+
+
 def bomb() -> bytes:
     """A small zip that unpacks to 300 MB."""
     data = io.BytesIO()
@@ -98,6 +163,8 @@ def bomb() -> bytes:
         b"a,b\n",
         ods("<x"),
         ods(ODS.replace("1024", "9e9")),
+        ods(ODS.replace("1024", "20000")),
+        ods(ODS.replace('"7.5"', '"x"')),
     ],
 )
 def test_broken_workbooks_are_a_plain_fail(judge: Judge, data: bytes):

@@ -53,6 +53,21 @@ def test_a_fact_is_a_number_of_its_own(judge: Judge, seen: str):
     assert not found.passed
 
 
+@pytest.mark.parametrize(
+    "seen",
+    ["-170", "(-170)", "it is \u2212170", ".170", "1 170", "1\u00a0170", "1'170", "170 000"],
+)
+def test_a_number_keeps_its_sign_and_its_groups(judge: Judge, seen: str):
+    """Neither a negative number nor part of a longer one, at any place of the text."""
+    assert not judge("text.states", seen, facts=[["170"]]).passed
+
+
+@pytest.mark.parametrize("seen", ["170", "(170)", "in 2024 170 orders", "A-170", "170.", "+ 170"])
+def test_a_number_among_other_things_is_found(judge: Judge, seen: str):
+    """A year before it, brackets around it or a full stop after it change nothing."""
+    assert judge("text.states", seen, facts=[["170"]]).passed
+
+
 def test_a_part_is_not_a_pass(judge: Judge):
     """Half the facts is value 0.5 and not passed (B128)."""
     found = judge("text.states", "red", facts=[["red"], ["blue"]])

@@ -69,6 +69,13 @@ POINT = '\n[[checkpoint]]\nid = "{}"\nweight = {}\ncheck = "{}"\nevidence = "{}"
         ("hidden/checkpoints.toml", '"text.equals"', '"os.system"', "no evaluators module"),
         ("hidden/checkpoints.toml", "expected =", "expect =", "unknown args expect"),
         ("hidden/checkpoints.toml", '"{params.word}"', '"{params.wort}"', "unknown placeholder"),
+        ("hidden/checkpoints.toml", '"{params.word}"', "5", "expected is 5: .*valid string"),
+        (
+            "hidden/checkpoints.toml",
+            '"{params.word}"',
+            '"{params.word}", variants = "colour"',
+            "variants is 'colour': ",
+        ),
         ("hidden/checkpoints.toml", '"{params.word}"', '"{answer.x}"', "unknown placeholder"),
         ("hidden/checkpoints.toml", 'evidence = "word"', 'evidence = "w"', "no evidence 'w'"),
         ("hidden/checkpoints.toml", 'evidence = "word"', 'evidence = ["word"]', "must be one name"),
