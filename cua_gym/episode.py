@@ -146,6 +146,7 @@ class Episode:
             self._machine = self._start(
                 self.variation.task.spec,
                 key=self._start_key(),
+                recipes=(self.variation.task.images,),
                 prepare=self._set_up(progress),
                 progress=progress,
             )

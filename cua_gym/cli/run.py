@@ -57,6 +57,12 @@ INTERRUPTED = 130
     show_default=True,
     help="Folder of the recorded runs.",
 )
+@click.option(
+    "--suite",
+    "folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder with tasks/, evaluators/ and images/; by default the bundled one.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @click.pass_context
 def run(
@@ -66,20 +72,22 @@ def run(
     seeds: tuple[int, ...],
     repeat: int,
     runs: Path,
+    folder: Path | None,
     as_json: bool,
 ) -> None:
     """Let agents attempt tasks, and grade what they did.
 
-    TASK is the name of a bundled task or a task's folder.
+    TASK is a task's name or its folder.
 
     Exit codes: 0 all scored and passed, 1 something scored lower, 2 a usage or task error,
     3 something unscored.
     """
     from cua_gym.record.layout import new_run
     from cua_gym.run.local import Plan
-    from cua_gym.task import find_task
+    from cua_gym.task import Suite, find_task
 
-    found = [find_task(name) for name in tasks]
+    suite = None if folder is None else Suite(folder)
+    found = [find_task(name, suite) for name in tasks]
     choices = _agents(agents)
     progress = Progress()
     plan = Plan(

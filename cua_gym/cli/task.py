@@ -17,7 +17,7 @@ _SUITE = click.option(
     "--suite",
     "folder",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder with tasks/ and evaluators/; by default the bundled one.",
+    help="Folder with tasks/, evaluators/ and images/; by default the bundled one.",
 )
 
 

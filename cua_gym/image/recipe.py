@@ -2,7 +2,7 @@
 
 A recipe is a folder with ``recipe.toml``, ``overlay/`` (files for the guest's root) and
 ``hooks/*.sh`` (run inside the guest's root). It may name layers, folders of the same shape under
-a ``shared/`` folder beside it. Building is left to `cua_gym.image.build`.
+a ``shared/`` folder beside it, or under the one that comes with cua_gym. Building is left to `cua_gym.image.build`.
 """
 
 from __future__ import annotations
@@ -211,13 +211,19 @@ def load_recipe(folder: Path) -> Recipe:
         raise ImageError(f"{file} is not a valid recipe:\n" + "\n".join(lines)) from error
     if spec.name != folder.name:
         raise ImageError(f"{file}: name is {spec.name!r} but the folder is {folder.name!r}")
-    shared = folder.parent / "shared"
-    layers = tuple(shared / layer for layer in spec.layers)
-    for layer in layers:
-        if not layer.is_dir():
-            raise ImageError(f"{file}: layer {layer.name!r} is not a folder under {shared}")
-    guestd = shared / "guestd"
-    recipe = Recipe(spec, folder, (*layers, folder), guestd if guestd.is_dir() else None, "")
+    # A recipe of a user's own needs only what differs.
+    shared = (folder.parent / "shared", bundled_images() / "shared")
+
+    def find(name: str) -> Path | None:
+        return next((path for root in shared if (path := root / name).is_dir()), None)
+
+    layers = []
+    for name in spec.layers:
+        layer = find(name)
+        if layer is None:
+            raise ImageError(f"{file}: layer {name!r} is not a folder under {shared[0]}")
+        layers.append(layer)
+    recipe = Recipe(spec, folder, (*layers, folder), find("guestd"), "")
     overlay, hooks = recipe.overlay_files(), recipe.hooks()
     _check(overlay, hooks)
     return Recipe(spec, folder, recipe.layers, recipe.guestd, _hash(folder, overlay, hooks))

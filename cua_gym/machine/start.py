@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from cua_gym.machine.base import Machine, MachineSpec
 
@@ -16,6 +17,7 @@ def start_machine(
     *,
     key: str | None = None,
     prepare: Prepare | None = None,
+    recipes: Sequence[Path] = (),
     progress: Callable[[str], None] = lambda _: None,
 ) -> Machine:
     """A running machine in the start state ``key``.
@@ -27,6 +29,8 @@ def start_machine(
         key: names the start state among all of this image and spec; None is the ready state.
         prepare: brings a ready machine into the start state. What it raises is passed on, and
             nothing is saved.
+        recipes: folders of image recipes, such as a suite's ``images/``; searched before those
+            that come with cua_gym.
         progress: told what takes more than a second.
 
     Raises:
@@ -45,6 +49,9 @@ def start_machine(
             raise
         return fake
     # A kind of computer brings its own imports; users of one need not load the others.
+    from cua_gym.image.recipe import bundled_images
+    from cua_gym.image.store import ImageStore
     from cua_gym.machine.qemu.machine import QemuMachine
 
-    return QemuMachine.start(spec, key=key, prepare=prepare, progress=progress)
+    image = ImageStore(search=(*recipes, bundled_images())).get(spec.image)
+    return QemuMachine.start(spec, key=key, prepare=prepare, image=image, progress=progress)

@@ -69,6 +69,11 @@ class Task:
     hash: str
 
     @property
+    def images(self) -> Path:
+        """The suite's recipes, searched before the bundled ones; it need not exist."""
+        return self.folder.parent.parent / "images"
+
+    @property
     def hidden(self) -> Path:
         """The folder that never enters the guest."""
         return self.folder / "hidden"
