@@ -21,15 +21,19 @@ JSON = st.recursive(
 RECORDS = st.lists(st.dictionaries(st.text(), JSON, max_size=4), max_size=6)
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all examples."""
+    return tmp_path_factory.mktemp("lines")
+
+
 @given(old=RECORDS, new=RECORDS, cut=st.integers(0, 40))
 def test_append_after_a_torn_line(
-    tmp_path_factory: pytest.TempPathFactory,
-    old: list[dict[str, object]],
-    new: list[dict[str, object]],
-    cut: int,
+    folder: Path, old: list[dict[str, object]], new: list[dict[str, object]], cut: int
 ) -> None:
     """Wherever the file was torn, whole old records and all new ones read back."""
-    path = tmp_path_factory.mktemp("lines") / "traj.jsonl"
+    path = folder / "traj.jsonl"
+    path.unlink(missing_ok=True)
     with LineWriter(path) as lines:
         for record in old:
             lines.append(record)

@@ -23,7 +23,7 @@ def test_a_guest_that_does_not_finish_is_a_reason(
 ) -> None:
     """A hang is an answer, not a hang."""
     monkeypatch.setattr(kvm_probe, "BOOT_SECTOR", b"\xf4\xeb\xfd".ljust(510, b"\0") + b"\x55\xaa")
-    monkeypatch.setattr(kvm_probe, "PROBE_S", 2.0)
+    monkeypatch.setattr(kvm_probe, "PROBE_S", 1.0)
     assert "hung" in kvm_probe.why_no_kvm(host.binary, "tcg", "qemu64")
 
 

@@ -73,13 +73,18 @@ PAGE_LISTS = st.lists(
 )
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One folder for all examples; `split` begins both files anew."""
+    return tmp_path_factory.mktemp("split")
+
+
 @settings(deadline=None)  # its files may be slow
 @given(PAGE_LISTS, st.integers(1, 3))
 def test_memory_and_the_rest_are_told_apart(
-    tmp_path_factory: pytest.TempPathFactory, pages: list[tuple[str, int, int]], sections: int
+    folder: Path, pages: list[tuple[str, int, int]], sections: int
 ) -> None:
     """Any order of pages: RAM lands at its address, all else stays a stream without it."""
-    folder = tmp_path_factory.mktemp("split")
     memory, device = split(stream(pages, sections), folder)
     wanted = bytearray(PAGES * PAGE)
     for block, number, fill in pages:
@@ -110,11 +115,9 @@ def test_any_chunks_give_the_same_memory(tmp_path: Path, monkeypatch: pytest.Mon
 
 @settings(deadline=None)
 @given(st.data())
-def test_a_cut_stream_is_refused(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
+def test_a_cut_stream_is_refused(folder: Path, data: st.DataObject) -> None:
     """Wherever it is cut before the device state, that is an error and never a shorter memory."""
     whole = stream([("ram0", n, n % 7) for n in range(20)])
     length = data.draw(st.integers(0, len(whole) - len(DEVICES) - 1))
     with pytest.raises(MachineError):
-        split(whole[:length], tmp_path_factory.mktemp("cut"))
+        split(whole[:length], folder)
