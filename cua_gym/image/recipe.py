@@ -2,7 +2,8 @@
 
 A recipe is a folder with ``recipe.toml``, ``overlay/`` (files for the guest's root) and
 ``hooks/*.sh`` (run inside the guest's root). It may name layers, folders of the same shape under
-a ``shared/`` folder beside it, or under the one that comes with cua_gym. Building is left to `cua_gym.image.build`.
+a ``shared/`` folder beside it, or under the one that comes with cua_gym. Building is left to
+`cua_gym.image.build`.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import math
 import re
@@ -18,6 +19,7 @@ from cua_gym.grading.checkpoints import Checkpoint
 from cua_gym.grading.items import Evidence, Item
 from cua_gym.grading.library import CheckLibrary
 from cua_gym.grading.probes import RESERVED, Probe
+from cua_gym.image.recipe import bundled_images, recipe_names
 from cua_gym.machine.base import MachineSpec
 from cua_gym.task.files import (
     CheckpointEntry,
@@ -75,6 +77,8 @@ def _task_faults(path: Path, declared: TaskFile) -> Iterator[str]:
                 yield fault(path, ["setup", number], message)
         if step.window is not None:
             yield from _regex_fault(path, number, step.window)
+    if declared.machine.image is not None:
+        yield from _image_fault(path, declared.machine.image)
     for file in ("vary.py", "hidden/answers.py"):
         source = folder / file
         if source.is_file():
@@ -88,6 +92,15 @@ def _task_faults(path: Path, declared: TaskFile) -> Iterator[str]:
             yield fault(path, ["evidence", number, "name"], f"{name!r} is taken by every episode")
         if name in names[:number]:
             yield fault(path, ["evidence", number, "name"], f"{name!r} is there twice; rename one")
+
+
+def _image_fault(path: Path, image: str) -> Iterator[str]:
+    search = (path.parent.parent.parent / "images", bundled_images())
+    names = recipe_names(search)
+    if image not in names:
+        near = difflib.get_close_matches(image, names, n=3, cutoff=0.4) or names
+        message = f"no recipe of an image {image!r} in {search[0]} or among the bundled ones"
+        yield fault(path, ["machine", "image"], f"{message}; there is {', '.join(near)}")
 
 
 def _regex_fault(path: Path, number: int, pattern: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 import cua_gym
 from cua_gym.cli import main
-from cua_gym.errors import ImageError
+from cua_gym.errors import ImageError, TaskError
 from cua_gym.image.recipe import bundled_images, find_recipe
 from cua_gym.image.store import ImageStore
 from cua_gym.machine.base import MachineSpec
@@ -61,6 +61,14 @@ def test_a_machine_is_made_of_the_suites_image(
     assert seen[0].name == "tiny"
     with pytest.raises(ImageError, match="no recipe is called 'tiny'"):
         start_machine(wanted.spec)
+
+
+def test_an_image_without_a_recipe_is_found_before_anything_boots(suite: Suite) -> None:
+    """Neither in the suite nor bundled: the file, its line, and near names."""
+    declared = suite.path / "tasks/type-word/task.toml"
+    declared.write_text(declared.read_text().replace('"tiny"', '"tinny"'))
+    with pytest.raises(TaskError, match=r"task.toml:\d+: .*'tinny'.*there is tiny"):
+        suite.task("type-word")
 
 
 def test_an_episode_says_where_its_tasks_recipes_are(suite: Suite, tmp_path: Path) -> None:
