@@ -21,9 +21,9 @@ needs_agent = pytest.mark.skipif(not Path(QEMU_GA).exists(), reason="needs qemu-
 
 
 @pytest.fixture
-def agent(tmp_path: Path) -> Iterator[GuestAgent]:
+def agent(short_folder: Path) -> Iterator[GuestAgent]:
     """QEMU's agent on this host, listening on a socket of the test's own."""
-    path = tmp_path / "s"
+    path = short_folder / "s"
     process = subprocess.Popen(
         [
             QEMU_GA,
@@ -32,7 +32,7 @@ def agent(tmp_path: Path) -> Iterator[GuestAgent]:
             "-p",
             str(path),
             "-t",
-            str(tmp_path),
+            str(short_folder),
             "-b",
             "guest-set-time",
         ],

@@ -90,9 +90,9 @@ class Xvnc:
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[Xvnc]:
+def server(short_folder: Path) -> Iterator[Xvnc]:
     """A fresh server."""
-    made = Xvnc(tmp_path)
+    made = Xvnc(short_folder)
     yield made
     made.close()
 
@@ -250,13 +250,13 @@ class TestXvnc:
 # vncdotool 1.4 takes DES, VNC's own cipher, from where cryptography has moved it away
 @pytest.mark.filterwarnings("ignore:TripleDES has been moved")
 @pytest.mark.skipif(not shutil.which("vncpasswd"), reason="needs vncpasswd (tigervnc-tools)")
-def test_password(tmp_path: Path) -> None:
+def test_password(short_folder: Path) -> None:
     """The right one connects, a wrong one or none is refused with the server's words."""
     made = subprocess.run(["vncpasswd", "-f"], input=b"secret12\n", capture_output=True, check=True)
-    file = tmp_path / "passwd"
+    file = short_folder / "passwd"
     file.write_bytes(made.stdout)
     file.chmod(0o600)
-    server = Xvnc(tmp_path, "-SecurityTypes", "VncAuth", "-PasswordFile", str(file))
+    server = Xvnc(short_folder, "-SecurityTypes", "VncAuth", "-PasswordFile", str(file))
     try:
         connect_vnc(server.path, password="secret12").close()
         for wrong in ("secret1", None):
@@ -287,9 +287,9 @@ def test_nobody_listens() -> None:
 
 
 @needs_qemu
-def test_qemu_firmware_screen(tmp_path: Path) -> None:
+def test_qemu_firmware_screen(short_folder: Path) -> None:
     """QEMU's own server: the firmware's text is there, keys go by place, its size is right."""
-    path = tmp_path / "vnc.sock"
+    path = short_folder / "vnc.sock"
     qemu = subprocess.Popen(
         ["qemu-system-x86_64", "-nodefaults", "-accel", "tcg", "-m", "32", "-vga", "std",
          "-display", "none", "-vnc", f"unix:{path}", "-net", "none"],
