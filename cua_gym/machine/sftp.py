@@ -26,7 +26,7 @@ from paramiko import sftp
 
 from cua_gym.errors import MachineError, MachineLost, OutOfSpace
 from cua_gym.machine.base import FileStat
-from cua_gym.machine.ssh_connection import SshConnection
+from cua_gym.machine.ssh_connection import Pace, SshConnection
 
 __all__ = ["SftpFiles", "file_stat", "guest_path"]
 
@@ -59,7 +59,21 @@ def file_stat(name: str, mode: int, size: int, mtime: float) -> FileStat:
 
 
 class _Client(paramiko.SFTPClient):  # type: ignore[misc]  # paramiko has no types
-    """paramiko's client with raw names and pipelines that look at every answer."""
+    """paramiko's client with raw names, and pipelines that look at every answer and the clock."""
+
+    def __init__(self, channel: paramiko.Channel, pace: Pace) -> None:
+        self.pace = pace
+        super().__init__(channel)
+
+    def _read_all(self, n: int) -> bytes:
+        parts = bytearray()
+        while len(parts) < n:
+            part = self.sock.recv(n - len(parts))
+            if not part:
+                raise EOFError
+            parts += part
+            self.pace.moved(len(part))
+        return bytes(parts)
 
     def names(self, path: bytes) -> Iterator[tuple[bytes, Any]]:
         """(raw name, attributes) of a folder's entries, links not followed."""
@@ -248,6 +262,7 @@ class SftpFiles:
         """The SFTP session, alone, with its failures told as for a local file."""
         with self._lock, self._connection.typed(f"file {path!r}"):
             client = self._client()
+            client.pace = self._connection.pace()
             try:
                 yield client
             except OSError as error:
@@ -269,7 +284,7 @@ class SftpFiles:
             known, client = self._cached
             if known is transport and not client.get_channel().closed:
                 return client
-        client = _Client(self._connection.channel(_ask_for_sftp))
+        client = _Client(self._connection.channel(_ask_for_sftp), self._connection.pace())
         self._cached = (client.get_channel().get_transport(), client)
         return client
 

@@ -37,7 +37,7 @@ from cua_gym.machine.commands import (
     script_of,
 )
 from cua_gym.machine.sftp import SftpFiles, guest_path
-from cua_gym.machine.ssh_connection import SshConnection
+from cua_gym.machine.ssh_connection import Pace, SshConnection
 
 __all__ = ["AS_USER", "SshShell"]
 
@@ -57,7 +57,7 @@ class SshShell:
         desktop_user: the account that ``user=None`` stands for, entered through `AS_USER`; None
             or the login account itself: commands run as they come.
         boot_deadline_s: how long connecting may retry while the guest boots.
-        stall_s: how long a transfer may stand still.
+        stall_s: how long a transfer may stand still; one that crawls ends too (`Pace`).
     """
 
     def __init__(
@@ -225,14 +225,15 @@ class SshShell:
         )
         try:
             with self._connection.typed(f"sending folder {path!r}"):
+                pace = self._connection.pace()
                 try:
-                    pack(source, _ChannelWriter(channel), owner=owner)
+                    pack(source, _ChannelWriter(channel, pace), owner=owner)
                     channel.shutdown_write()
                 except OSError:
                     if channel.exit_status < 0:
                         raise
                     # tar ended early; its own words say why
-                complaint = _read_all(channel.recv_stderr)
+                complaint = _read_all(channel.recv_stderr, pace)
             if status := self._status(channel):
                 text = complaint.decode("utf-8", "replace").strip()
                 if "No space left" in text or "Wrote only" in text:  # a short write: full
@@ -252,8 +253,9 @@ class SshShell:
         channel = self._tar(TAR_CREATE, path, ".")
         try:
             with self._connection.typed(f"fetching folder {path!r}"):
-                unpack(_ChannelReader(channel), target, limit_bytes=limit_bytes)
-                complaint = _read_all(channel.recv_stderr)
+                pace = self._connection.pace()
+                unpack(_ChannelReader(channel, pace), target, limit_bytes=limit_bytes)
+                complaint = _read_all(channel.recv_stderr, pace)
             status = self._status(channel)
             if status > 1:  # 1: a file changed while it was read
                 text = complaint.decode("utf-8", "replace").strip()
@@ -272,23 +274,32 @@ class SshShell:
 
 
 class _ChannelWriter:
-    def __init__(self, channel: paramiko.Channel) -> None:
-        self._channel = channel
+    def __init__(self, channel: paramiko.Channel, pace: Pace) -> None:
+        self._channel, self._pace = channel, pace
 
     def write(self, data: bytes) -> None:
-        self._channel.sendall(data)
+        left = memoryview(data)
+        while left:
+            sent = self._channel.send(left)
+            if not sent:
+                raise OSError("the channel is closed")
+            self._pace.moved(sent)
+            left = left[sent:]
 
 
 class _ChannelReader:
-    def __init__(self, channel: paramiko.Channel) -> None:
-        self._channel = channel
+    def __init__(self, channel: paramiko.Channel, pace: Pace) -> None:
+        self._channel, self._pace = channel, pace
 
     def read(self, size: int) -> bytes:
-        return bytes(self._channel.recv(size))
+        data = bytes(self._channel.recv(size))
+        self._pace.moved(len(data))
+        return data
 
 
-def _read_all(read: Callable[[int], bytes]) -> bytes:
+def _read_all(read: Callable[[int], bytes], pace: Pace) -> bytes:
     parts = bytearray()
     while part := read(_READ):
         parts += part
+        pace.moved(len(part))
     return bytes(parts)

@@ -30,11 +30,33 @@ from cua_gym.errors import MachineError, MachineLost, MachineTimeout
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
-__all__ = ["SshConnection"]
+__all__ = ["Pace", "SshConnection"]
 
 _BANNER_S = 15.0  # one attempt; a busy emulated guest needs seconds for its key exchange
 _KEEPALIVE_S = 15
 _RETRY_S = 0.2
+_SLOWEST = 32 << 10  # bytes a second; a guest on a busy emulated machine moves some hundred KiB
+
+
+class Pace:
+    """Ends a transfer that crawls: a byte now and then satisfies every limit on standing still."""
+
+    def __init__(self, grace_s: float) -> None:
+        """Begin; ``grace_s`` is for waiting apart from what is moved."""
+        self._grace_s = grace_s
+        self._began = time.monotonic()
+        self._bytes = 0
+
+    def moved(self, count: int) -> None:
+        """Count bytes that were moved.
+
+        Raises:
+            TimeoutError: they took longer than the slowest honest guest.
+        """
+        self._bytes += count
+        seconds = time.monotonic() - self._began
+        if seconds > self._grace_s + self._bytes / _SLOWEST:
+            raise TimeoutError(f"only {self._bytes} bytes moved in {seconds:.0f} s")
 
 
 class _Socket(socket.socket):
@@ -169,6 +191,10 @@ class SshConnection:
             fuse.cancel()
         return channel
 
+    def pace(self) -> Pace:
+        """For one transfer that starts now."""
+        return Pace(2 * self.stall_s)
+
     @contextmanager
     def typed(self, doing: str) -> Iterator[None]:
         """Turn what paramiko raises inside into `MachineError`s; other OSErrors pass.
@@ -189,8 +215,10 @@ class SshConnection:
                 raise
             self.disconnect()
             if silent:
+                # Only our own timeouts have words.
+                what = str(error) if isinstance(error, TimeoutError) else ""
                 raise MachineTimeout(
-                    f"{doing}: nothing moved for {self.stall_s:g} s; "
+                    f"{doing}: {what or f'nothing moved for {self.stall_s:g} s'}; "
                     "the guest or its SSH server hangs"
                 ) from error
             raise MachineLost(f"{doing}: the SSH connection broke: {error!r}") from error

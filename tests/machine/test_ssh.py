@@ -6,9 +6,10 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -356,6 +357,42 @@ def test_stalled_folder(server: tuple[Sshd, Path, str], tmp_path: Path) -> None:
     with pytest.raises(MachineTimeout):
         shell.put_dir(tmp_path / "source", f"{tmp_path}/copy")
     shell.close()
+
+
+DRIP = """#!/bin/sh
+{ %s; } | exec %s -c '
+import os, time
+while data := os.read(0, 1):
+    os.write(1, data)
+    time.sleep(0.2)
+'
+"""
+
+
+@pytest.mark.parametrize("what", ["tar", "sftp"])
+def test_dripping_guest(tmp_path: Path, what: str) -> None:
+    """A byte now and then keeps no call alive: the transfer ends, typed, and the next one works."""
+    (tmp_path / "bin").mkdir()
+    programs = {"tar": "exec cat /dev/zero", "sftp": "exec /usr/lib/openssh/sftp-server"}
+    slow = tmp_path / "bin" / what
+    slow.write_text(DRIP % (programs[what], sys.executable))
+    slow.chmod(0o755)
+    with running(tmp_path) as (server, key, host):
+        config = server.config.read_text()
+        faster = config.replace("SHLVL=2", f"SHLVL=2 PATH={tmp_path}/bin:/usr/bin:/bin")
+        slower = faster.replace("internal-sftp", str(slow)) if what == "sftp" else faster
+        server.config.write_text(slower)
+        shell = _shell((server, key, host), stall_s=2)
+        calls: dict[str, Callable[[], object]] = {
+            "tar": lambda: shell.get_dir(str(tmp_path), tmp_path / "got", limit_bytes=1 << 20),
+            "sftp": lambda: shell.read(str(slow)),
+        }
+        with pytest.raises(MachineTimeout, match=r"only \d+ bytes moved in \d+ s"):
+            calls[what]()
+        server.config.write_text(config)
+        assert shell.read(str(slow)) == slow.read_bytes()
+        shell.close()
+    assert not (tmp_path / "got").exists()
 
 
 @pytest.fixture
