@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -10,6 +14,14 @@ settings.register_profile(
     "noisy", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 settings.load_profile("noisy")
+
+
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """A private folder for sockets, whose path may have 107 bytes: a TMPDIR can be longer."""
+    with tempfile.TemporaryDirectory(prefix="cua-", dir="/tmp") as folder:
+        yield Path(folder)
+
 
 _LATE = ("slow", "x11", "vm")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -220,8 +221,9 @@ print("closed")
     ("moment", "said"),
     [
         ("before", ["raised no room in "]),
-        ("step 0", ["unscored act None 0.0", "OutOfSpace: no room for "]),
-        ("step 1", ["unscored act None 0.0", "OutOfSpace: no room for "]),
+        # A line that still fits is kept; then the lack is told by a picture or by the evidence.
+        ("step 0", [r"unscored (act|collect) None 0\.0", "OutOfSpace: no room (for|in) "]),
+        ("step 1", [r"unscored (act|collect) None 0\.0", "OutOfSpace: no room (for|in) "]),
         # The work was done, but what would show it has no room.
         ("step 2", ["unscored collect None 0.0", "OutOfSpace: no room in "]),
     ],
@@ -243,4 +245,4 @@ def test_a_really_full_disk(tmp_path: Path, moment: str, said: list[str]) -> Non
     *lines, last = done.stdout.splitlines()
     assert last == "closed"
     assert len(lines) == len(said), lines
-    assert all(line.startswith(start) for line, start in zip(lines, said, strict=True)), lines
+    assert all(map(re.match, said, lines)), lines

@@ -300,9 +300,11 @@ class ShellContract:
 
 
 def _tree(root: Path) -> dict[str, tuple[int, bytes]]:
+    mask = os.umask(0)  # what it takes away from a fetched file, it need not have from a made one
+    os.umask(mask)
     return {
         str(path.relative_to(root)): (
-            path.stat().st_mode,
+            path.stat().st_mode & ~mask,
             path.read_bytes() if path.is_file() else b"",
         )
         for path in root.rglob("*")

@@ -167,7 +167,9 @@ def test_one_part_of_a_set_is_recognised(raw: Path, tmp_path: Path) -> None:
         disk_info(tmp_path / "set/split-s001.vmdk")
 
 
-def test_facts_while_a_machine_runs_but_no_copy(raw: Path, tmp_path: Path) -> None:
+def test_facts_while_a_machine_runs_but_no_copy(
+    raw: Path, tmp_path: Path, short_folder: Path
+) -> None:
     """B91: a disk open for writing can be looked at, and is not copied half-written."""
     disk = tmp_path / "live.qcow2"
     subprocess.run(
@@ -175,7 +177,16 @@ def test_facts_while_a_machine_runs_but_no_copy(raw: Path, tmp_path: Path) -> No
     )
     ready = tmp_path / "ready"
     daemon = subprocess.Popen(
-        ["qemu-nbd", "-f", "qcow2", "-k", str(tmp_path / "s"), "--pid-file", str(ready), str(disk)]
+        [
+            "qemu-nbd",
+            "-f",
+            "qcow2",
+            "-k",
+            str(short_folder / "s"),
+            "--pid-file",
+            str(ready),
+            str(disk),
+        ]
     )
     try:
         while not ready.exists():

@@ -1,20 +1,11 @@
-"""What tests with real X servers and sockets share."""
+"""What tests with real X servers share."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-
-@pytest.fixture
-def short_folder() -> Iterator[Path]:
-    """A private folder for sockets, whose path may have 107 bytes: a TMPDIR can be longer."""
-    with tempfile.TemporaryDirectory(prefix="cua-", dir="/tmp") as folder:
-        yield Path(folder)
 
 
 @pytest.fixture(scope="session", autouse=True)
