@@ -115,10 +115,10 @@ class DBusDisplay:
                 x, y, width, height, stride, pixel_format, data = message.body
                 _check_format(pixel_format)
                 self._screen.part(x, y, width, height, stride, data)
+            # QEMU 9 and newer ask which further listener interfaces there are: none.
             case "GetAll":
-                reply = new_method_return(message, "a{sv}", ({},))
+                reply = new_method_return(message, "a{sv}", ({"Interfaces": ("as", [])},))
             case "Get":
-                # QEMU 9 and newer ask which further listener interfaces there are: none.
                 reply = new_method_return(message, "v", (("as", []),))
             case "Disable" | "MouseSet" | "CursorDefine":
                 # Blanked, or a pointer of the host's: -device VGA draws its own into the pixels.
