@@ -151,7 +151,7 @@ class Episode:
                 progress=progress,
             )
             self._phase = "act"
-            self._hands = Hands(self._machine.input, self._machine.screen.size, self._clock)
+            self._hands = Hands(self._machine.input, self._machine.screen, self._clock)
             frame = self._machine.screen.grab()
             self._recorder = Recorder(self.folder, self._machine.screen.size)
             self._began = self._clock.monotonic()

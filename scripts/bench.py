@@ -130,7 +130,7 @@ def steps(table: Table, count: int) -> None:
     """What one step is made of, on one machine."""
     with QemuMachine.start(SPEC) as machine, tempfile.TemporaryDirectory() as runs:
         machine.shell.run("true")
-        hands = Hands(machine.input, machine.screen.size, CLOCK)
+        hands = Hands(machine.input, machine.screen, CLOCK)
 
         def still() -> None:
             settle(machine.screen, machine.screen.serial, Settle(0.5, 0.5, 20.0), CLOCK)

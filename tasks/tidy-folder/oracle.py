@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cua_gym.actions import Click, Key, MouseDown, MouseUp, Move, Type
+from cua_gym.actions import Click, Drag, Key, Type
 from cua_gym.agent.oracle import Desk, Solution
 
 
@@ -16,20 +16,8 @@ def solve(params: dict[str, Any], desk: Desk) -> Solution:
     def row(name: str) -> tuple[int, int]:
         return desk.find("table cell", f"^{re.escape(name)}$", app="[Tt]hunar")
 
-    (x0, y0), (x1, y1) = row(params["moved"]), row("Archive")
-    # Step by step, with a look at the folder's row: it is framed once it would take the file, and
-    # a busy desktop is not there yet when the pointer is.
-    observation, _ = yield Move(x0, y0)
-    band = slice(y1 - 16, y1 - 10), slice(x1 + 100, x1 + 250)
-    plain = observation["screenshot"][band]
-    yield MouseDown()
-    yield Move(x0 + 60, y0 + 60)
-    observation, _ = yield Move(x1 + 20, y1)
-    for wiggle in range(20):
-        if (observation["screenshot"][band] != plain).any():
-            break
-        observation, _ = yield Move(x1 + wiggle % 2, y1)
-    yield MouseUp()
+    yield Drag((row(params["moved"]), row("Archive")))
+    desk.until(f"test -e ~/Project/Archive/{params['moved']}")
     yield Click(*row(params["old"]))
     yield Key("f2")
     desk.wait_window("Rename")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
+import numpy as np
 import pytest
 
 from cua_gym import actions as a
 from cua_gym.errors import ActionError, MachineLost, UnknownKey
-from cua_gym.machine.base import Button
+from cua_gym.machine.base import Button, Frame
 from cua_gym.machine.hands import Hands
 from cua_gym.machine.keymap import Keymap, named_keymap
 
@@ -52,6 +55,20 @@ class NoTime:
         assert seconds >= 0
 
 
+class Unchanging:
+    """A screen on which nothing is ever seen to happen."""
+
+    size = (800, 600)
+    serial = 0
+
+    def wait_change(self, after: int, timeout_s: float) -> bool:
+        assert timeout_s < 2
+        return False
+
+    def grab(self) -> Frame:
+        return Frame(np.empty((600, 800, 3), np.uint8), (0, 0), 0.0, 0)
+
+
 @pytest.fixture
 def paper() -> Notebook:
     return Notebook()
@@ -59,7 +76,7 @@ def paper() -> Notebook:
 
 @pytest.fixture
 def hands(paper: Notebook) -> Hands:
-    return Hands(paper, (800, 600), NoTime())
+    return Hands(paper, Unchanging(), NoTime())
 
 
 def test_double_click_is_two_presses_at_one_pixel(paper: Notebook, hands: Hands) -> None:
@@ -84,6 +101,22 @@ def test_drag_moves_with_the_button_held_and_releases(paper: Notebook, hands: Ha
     assert len(held) > 40
     release = paper.events.index((700, 500, Button.NONE))
     assert paper.events[release + 1] == (50, 50, Button.NONE)
+
+
+@pytest.mark.parametrize("end", [(700, 500), (0, 0), (799, 599)])
+def test_a_drag_keeps_moving_over_its_end(
+    paper: Notebook, hands: Hands, end: tuple[int, int]
+) -> None:
+    """However short: each motion another place, on the screen, and the last is the exact end."""
+    start = (end[0] + 20, end[1]) if end[0] < 400 else (end[0] - 20, end[1])
+    hands.perform(a.Drag((start, end)))
+    held = [e[:2] for e in paper.events if e[2] == Button.LEFT]
+    after = held[held.index(end) :]
+    assert len(after) > 6
+    assert all(one != other for one, other in itertools.pairwise(after))
+    assert all(abs(x - end[0]) <= 1 and y == end[1] for x, y in after)
+    assert after[-1] == end
+    assert paper.events[-1] == (*end, Button.NONE)
 
 
 @pytest.mark.parametrize(

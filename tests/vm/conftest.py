@@ -31,7 +31,7 @@ def shared() -> Iterator[Machine]:
 @pytest.fixture
 def hands(shared: Machine) -> Iterator[Hands]:
     """Hands on the shared machine; nothing stays down."""
-    hands = Hands(shared.input, shared.screen.size, SystemClock())
+    hands = Hands(shared.input, shared.screen, SystemClock())
     yield hands
     hands.release()
 
