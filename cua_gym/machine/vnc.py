@@ -29,6 +29,9 @@ from cua_gym.machine.vnc_keys import keysym_number, scan_code
 __all__ = ["VncInput", "VncScreen", "VncWire", "connect_vnc"]
 
 _CONNECT_S = 10.0
+_WAKE_EVERY_S = 0.1
+_LOCK_MASK = 2  # X's LockMask
+_UNICODE_KEYSYM = 0x01000000
 _SIDEWAYS = Button.WHEEL_LEFT | Button.WHEEL_RIGHT
 
 
@@ -41,8 +44,8 @@ class VncWire:
         layout: the guest's keyboard layout, for planning text.
         server_layout: what the server takes keysyms for; QEMU's is ``us`` without ``-k``.
         ops: the guest's daemon, if it can be reached some other way.
-        clear_buttons: on connecting, press and release the left button in the last pixel. QEMU
-            keeps a button down whose client died, and only a press and a release end that.
+        clear_buttons: at first, press and release the left button in the last pixel. QEMU keeps a
+            button down whose client died, and only a press and a release end that.
         pace: of typing.
 
     Raises:
@@ -65,7 +68,6 @@ class VncWire:
         check_password(password)
         self._dial = dial
         self._password = password
-        self._clear_buttons = clear_buttons
         self._lock = threading.RLock()
         self._closed = False
         self._base = 0
@@ -74,6 +76,10 @@ class VncWire:
         self.input = VncInput(
             self, named_keymap(layout), named_keymap(server_layout), ops, pace, clock
         )
+        if clear_buttons:
+            x, y = self._connection.size[0] - 1, self._connection.size[1] - 1
+            self._connection.send(lambda client: client.pointerEvent(x, y, Button.LEFT))
+            self._connection.send(lambda client: client.pointerEvent(x, y, 0))
 
     def __enter__(self) -> Self:
         return self
@@ -99,6 +105,7 @@ class VncWire:
                     self._connection = self._connect()
                 except (OSError, MachineError) as error:
                     raise MachineLost(f"{reason}; connecting again failed: {error}") from error
+                self.input.press_again()
             return self._connection
 
     @property
@@ -117,12 +124,7 @@ class VncWire:
             sock = self._dial()
         except OSError as error:
             raise MachineLost(f"no VNC server answers: {error}") from error
-        connection = VncConnection(sock, self._password, _CONNECT_S)
-        if self._clear_buttons:
-            x, y = connection.size[0] - 1, connection.size[1] - 1
-            connection.send(lambda client: client.pointerEvent(x, y, Button.LEFT))
-            connection.send(lambda client: client.pointerEvent(x, y, 0))
-        return connection
+        return VncConnection(sock, self._password, _CONNECT_S)
 
 
 class VncScreen:
@@ -144,7 +146,10 @@ class VncScreen:
         return self._wire.base + connection.serial
 
     def grab(self) -> Frame:
-        """The newest picture."""
+        """The newest picture that the server has sent.
+
+        QEMU sends late after stillness, unless somebody is in `wait_change` or has just acted.
+        """
         connection = self._wire.live
         rgb, changed, serial = connection.picture()
         return Frame(rgb, self.cursor, changed, self._wire.base + serial)
@@ -153,12 +158,20 @@ class VncScreen:
         """See `cua_gym.machine.base.Screen.wait_change`."""
         connection = self._wire.live
         base = self._wire.base
-        with connection.changed:
-            done = connection.changed.wait_for(
-                lambda: base + connection.serial > after or connection.lost, timeout_s
-            )
-        connection.check()
-        return bool(done)
+        end = time.monotonic() + timeout_s
+        while True:
+            connection.check()
+            if base + connection.serial > after:
+                return True
+            left = end - time.monotonic()
+            if left <= 0:
+                return False
+            connection.wake()
+            with connection.changed:
+                connection.changed.wait_for(
+                    lambda: base + connection.serial > after or connection.lost,
+                    min(left, _WAKE_EVERY_S),
+                )
 
 
 class VncInput:
@@ -181,6 +194,7 @@ class VncInput:
         self._clock = clock or SystemClock()
         self._down: list[str] = []
         self._buttons = Button.NONE
+        self._caps_touched = False
 
     @property
     def position(self) -> tuple[int, int]:
@@ -195,9 +209,9 @@ class VncInput:
             raise ActionError(
                 f"({x}, {y}) is off the screen; x is 0 to {width - 1}, y is 0 to {height - 1}"
             )
-        qemu = connection.name.startswith("QEMU")
-        if qemu and buttons & _SIDEWAYS:
-            self._scroll_sideways(buttons & ~self._buttons)
+        qemu = connection.qemu
+        if qemu and buttons & _SIDEWAYS and self._ops is None:
+            raise ActionError("QEMU's VNC server has no sideways wheel; use Shift and Scroll")
         # QEMU hands x to its tablet as floor(x * 32767 / width), from which the guest gets back
         # the pixel before, for every x but 0. One more makes all of them exact.
         more = 1 if qemu else 0
@@ -205,7 +219,12 @@ class VncInput:
         connection.send(lambda client: client.pointerEvent(x + more, y + more, mask))
         connection.flush()
         self._wire.screen.cursor = (x, y)
+        pressed = buttons & ~self._buttons
         self._buttons = buttons
+        if qemu and self._ops is not None:
+            for button, dx in ((Button.WHEEL_LEFT, -1), (Button.WHEEL_RIGHT, 1)):
+                if button & pressed:
+                    self._ops.call("scroll", dx=dx)
 
     def key(self, key: str, down: bool) -> None:
         """See `cua_gym.machine.base.Input.key`."""
@@ -225,11 +244,23 @@ class VncInput:
     def release_all(self) -> None:
         """See `cua_gym.machine.base.Input.release_all`.
 
-        Caps Lock cannot be seen over VNC; QEMU turns it off by itself with the next letter.
+        Without the daemon Caps Lock cannot be seen over VNC. QEMU turns it off by itself with the
+        next letter, if it was turned on over this wire.
         """
         self._lift()
         if self._buttons:
             self.pointer(*self.position)
+        if self._caps_touched and self._ops is not None:
+            if Keymap.of_guest(self._ops).locked & _LOCK_MASK:
+                self._key("caps_lock", True)
+                self._key("caps_lock", False)
+            self._caps_touched = False
+
+    def press_again(self) -> None:
+        """Tell a new connection which buttons are down: QEMU lifts a lost client's keys alone."""
+        self._down.clear()
+        if held := self._buttons & (Button.LEFT | Button.MIDDLE | Button.RIGHT):
+            self.pointer(*self.position, held)
 
     def _lift(self) -> None:
         for name in reversed(self._down.copy()):
@@ -239,7 +270,12 @@ class VncInput:
         connection = self._wire.live
         if not down and name in self._down:
             self._down.remove(name)
+        self._caps_touched |= name == "caps_lock"
         keysym = keysym_number(self._server_keymap, name, self._down)
+        if connection.qemu and self._ops is not None and keysym < 0x80:
+            # QEMU turns Caps Lock off at a letter that it disagrees with, but text is planned for
+            # the locks that the guest has. In this form it takes the letter as it is.
+            keysym |= _UNICODE_KEYSYM
         if down and name not in self._down:
             self._down.append(name)
         code = scan_code(KEYS[name].evdev)
@@ -248,13 +284,6 @@ class VncInput:
         else:
             connection.send(lambda client: client.keyEvent(keysym, down))
         connection.flush()
-
-    def _scroll_sideways(self, pressed: Button) -> None:
-        if self._ops is None:
-            raise ActionError("QEMU's VNC server has no sideways wheel; use Shift and Scroll")
-        for button, dx in ((Button.WHEEL_LEFT, -1), (Button.WHEEL_RIGHT, 1)):
-            if button & pressed:
-                self._ops.call("scroll", dx=dx)
 
 
 def connect_vnc(

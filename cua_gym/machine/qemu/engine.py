@@ -113,6 +113,18 @@ class Engine:
         """Our end of one of the guest's serial ports; it is the caller's from now on."""
         return self._wires.pop(name)
 
+    def vnc_client(self) -> socket.socket:
+        """Our end of a new connection to QEMU's VNC server."""
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs:
+                self._qmp.execute("getfd", {"fdname": "vnc"}, fds=[theirs.fileno()])
+                self._qmp.execute("add_client", {"protocol": "vnc", "fdname": "vnc"})
+        except BaseException:
+            ours.close()
+            raise
+        return ours
+
     def resume(self) -> None:
         """Let the guest's processors run."""
         self._qmp.execute("cont")

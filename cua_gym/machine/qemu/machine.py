@@ -40,6 +40,7 @@ from cua_gym.machine.ssh import SshShell
 
 if TYPE_CHECKING:
     from cua_gym.image.store import Image
+    from cua_gym.machine.vnc import VncWire
 
 __all__ = ["READY", "QemuMachine"]
 
@@ -160,6 +161,23 @@ class QemuMachine:
     def pid(self) -> int:
         """QEMU's process id, for measuring."""
         return self._running().pid
+
+    def vnc(self, *, daemon: bool = True) -> VncWire:
+        """Its screen and input by VNC, until the next restore; closing it is the caller's.
+
+        Nothing keeps it from acting beside `input`: use one of them.
+
+        Args:
+            daemon: the guest's daemon helps with text and sideways scrolling; without it the wire
+                is what it is to a machine that has nothing but VNC.
+        """
+        # Twisted chooses its reactor when it is imported: nobody else should have one.
+        from cua_gym.machine.vnc import VncWire
+
+        engine = self._running()
+        ops = self._channel.ops if daemon else None
+        # No button of a machine of ours is down that nobody holds, and a click takes the focus.
+        return VncWire(engine.vnc_client, ops=ops, clear_buttons=False)
 
     def snapshot(self, key: str) -> State:
         """See `cua_gym.machine.base.Machine.snapshot`. Keys and buttons are let go first.

@@ -105,6 +105,7 @@ class CommandLine:
             "-object", "rng-random,id=entropy,filename=/dev/urandom",
             "-netdev", "user,id=net,restrict=on,ipv6=off",
             "-display", "dbus,p2p=yes" if display else "none",
+            "-vnc", "none",  # listens nowhere; who wants it hands QEMU a socket
             *layers,
             *hardware.arguments(),
         ]  # fmt: skip
