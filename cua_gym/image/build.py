@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from cua_gym.errors import ImageError
-from cua_gym.image.contain import Runner, acts_as_root
+from cua_gym.image.contain import Runner, acts_as_root, tool_path
 from cua_gym.image.disk import convert, make_raw_disk, sha256_of
 from cua_gym.image.manifest import Accounts, Hypervisor, Manifest
 from cua_gym.image.recipe import Recipe
@@ -57,11 +57,10 @@ _PARTS = (
 
 def missing_host_tools() -> dict[str, str]:
     """Packages whose command is not on this machine: {package: command}."""
-    path = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
     return {
         package: command
         for package, command in HOST_PACKAGES.items()
-        if command and shutil.which(command, path=path) is None
+        if command and shutil.which(command, path=tool_path()) is None
     }
 
 

@@ -16,10 +16,9 @@ from pathlib import Path
 
 from cua_gym.errors import ImageError
 
-__all__ = ["Runner", "acts_as_root", "contained"]
+__all__ = ["Runner", "acts_as_root", "contained", "tool_path"]
 
 _LAST_LINES = 15
-
 
 _DIE = ("setpriv", "--pdeathsig", "KILL", "--")
 _SPACES = ("unshare", "--mount", "--pid", "--ipc", "--fork", "--kill-child")
@@ -50,6 +49,11 @@ def contained(command: Sequence[str]) -> list[str]:
 def acts_as_root() -> bool:
     """Whether contained commands are root, really or among ids of their own."""
     return os.geteuid() == 0 or _prefix(False)[: len(_MAPPED)] == _MAPPED
+
+
+def tool_path() -> str:
+    """Where a build's tools are looked for: Debian leaves ``sbin`` out of a normal user's PATH."""
+    return f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 
 
 class Runner:
@@ -92,7 +96,7 @@ class Runner:
                     stderr=subprocess.STDOUT,
                     text=True,
                     errors="replace",
-                    env={**os.environ, "LC_ALL": "C.UTF-8", **(env or {})},
+                    env={**os.environ, "PATH": tool_path(), "LC_ALL": "C.UTF-8", **(env or {})},
                 )
             except FileNotFoundError as error:
                 raise ImageError(
