@@ -32,6 +32,7 @@ __all__ = ["VncConnection"]
 reactor: Any = twisted_reactor
 _REACTOR_LOCK = threading.Lock()
 _MAX_PIXELS = 8192 * 8192
+_PAUSE = 0xFF13  # X11/keysymdef.h
 
 
 class VncConnection:
@@ -112,11 +113,11 @@ class VncConnection:
         """Have QEMU look at its screen within 30 ms; others push changes by themselves.
 
         QEMU looks ever less often at a still screen, down to once in 3 s (measured: a change of
-        the guest's own is seen after 0.7 s). Input brings it back, so this lets go of a key that
-        is not down.
+        the guest's own is seen after 0.7 s). Input brings it back, so this lets go of Pause, which
+        is not down: QEMU drops that.
         """
-        if self.qemu and self.extended_keys:
-            self.send(lambda client: client.keyEventExtended(0, 0, False))
+        if self.qemu:
+            self.send(lambda client: client.keyEvent(_PAUSE, down=False))
 
     def send(self, message: Callable[[Any], None]) -> None:
         """Have ``message(client)`` called in the reactor's thread, in order.
