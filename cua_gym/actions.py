@@ -171,10 +171,9 @@ def action_to_dict(action: Action) -> dict[str, Any]:
     """The JSON form: ``{"type": "click", "x": 10, ...}``, every field present.
 
     Raises:
-        ActionError: not one of `ACTIONS`.
+        ActionError: not one of `ACTIONS`, or a value that `validate` refuses.
     """
-    if type(action) not in _NAMES:
-        raise ActionError(f"{action!r} is no action; use one of {', '.join(_CLASSES)}")
+    action = validate(action)
     fields = {f.name: _plain(getattr(action, f.name)) for f in dataclasses.fields(action)}
     return {"type": _NAMES[type(action)], **fields}
 

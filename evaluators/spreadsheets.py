@@ -23,7 +23,9 @@ from .numbers_dates import DEFAULT_RELATIVE, close
 
 MAX_UNPACKED = 100 * 1024 * 1024
 MAX_MEMBERS = 2000
-MAX_CELLS = 200_000
+MAX_CELLS = 100_000
+MAX_TAGS = 6 * MAX_CELLS
+"""Counting them takes no time; reading them takes a minute for each few million."""
 MAX_COLUMNS = 16_384
 
 
@@ -67,6 +69,9 @@ def _kind(data: bytes) -> str:
             unpacked = sum(m.file_size for m in members)
             if len(members) > MAX_MEMBERS or unpacked > MAX_UNPACKED:
                 raise Fails(f"{len(members)} members of {unpacked} bytes: no workbook of a task")
+            tags = sum(archive.read(m).count(b"<") for m in members if m.filename.endswith(".xml"))
+            if tags > MAX_TAGS:
+                raise Fails(f"{tags} tags: no workbook of a task")
             if "xl/workbook.xml" in names:
                 return "xlsx"
             if "content.xml" in names and b"spreadsheet" in archive.read("mimetype"):

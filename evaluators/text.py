@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import unicodedata
 from collections.abc import Sequence
+from typing import Annotated, Literal
 
 from cua_gym.grading.check import Fails, GradingError, Item, Verdict, check, verdict
+
+Newline = Literal["any", "exact"]
+Whitespace = Literal["exact", "trim", "collapse"]
+Case = Literal["exact", "fold"]
+Form = Literal["exact", "NFC", "NFKC"]
+Encoding = Annotated[str, codecs.lookup]
+Pattern = Annotated[str, re.compile]
 
 
 def normal(
     text: str,
     *,
-    newline: str = "any",
-    final_newline: str = "any",
-    whitespace: str = "exact",
-    case: str = "exact",
-    form: str = "exact",
+    newline: Newline = "any",
+    final_newline: Newline = "any",
+    whitespace: Whitespace = "exact",
+    case: Case = "exact",
+    form: Form = "exact",
 ) -> str:
     """The text with everything removed that the declared rules call no difference.
 
@@ -73,12 +82,12 @@ def equals(
     *,
     expected: str,
     variants: Sequence[str] = (),
-    newline: str = "any",
-    final_newline: str = "any",
-    whitespace: str = "exact",
-    case: str = "exact",
-    form: str = "exact",
-    encoding: str = "utf-8-sig",
+    newline: Newline = "any",
+    final_newline: Newline = "any",
+    whitespace: Whitespace = "exact",
+    case: Case = "exact",
+    form: Form = "exact",
+    encoding: Encoding = "utf-8-sig",
 ) -> Verdict:
     """All of the text is ``expected``, or one of ``variants``, by the declared rules (`normal`).
 
@@ -104,7 +113,7 @@ def equals(
 
 
 @check
-def matches(item: Item, *, pattern: str, encoding: str = "utf-8-sig") -> Verdict:
+def matches(item: Item, *, pattern: Pattern, encoding: Encoding = "utf-8-sig") -> Verdict:
     """All of the text, without one newline at its end, matches a regular expression.
 
     It refuses a match of just a part.
@@ -120,10 +129,10 @@ def lines(
     *,
     expected: list[str],
     order: bool = True,
-    blank: str = "exact",
-    whitespace: str = "exact",
-    case: str = "exact",
-    encoding: str = "utf-8-sig",
+    blank: Literal["exact", "ignore"] = "exact",
+    whitespace: Whitespace = "exact",
+    case: Case = "exact",
+    encoding: Encoding = "utf-8-sig",
 ) -> Verdict:
     """The lines are the expected ones, each as often; ``order`` may be declared to be free.
 
@@ -140,8 +149,8 @@ def lines(
         seen, wanted = sorted(seen), sorted(wanted)
     if seen == wanted:
         return verdict(True, f"all {len(wanted)} lines", seen=text, wanted="\n".join(expected))
-    extra = [line for line in seen if line not in wanted][:5]
-    missing = [line for line in wanted if line not in seen][:5]
+    extra = sorted(set(seen) - set(wanted))[:5]
+    missing = sorted(set(wanted) - set(seen))[:5]
     message = f"missing {missing}, further {extra}" if extra or missing else "order or number"
     return verdict(False, message, seen=text, wanted="\n".join(expected))
 
@@ -193,7 +202,7 @@ def states(
     *,
     facts: list[list[str]],
     forbidden: Sequence[str] = (),
-    encoding: str = "utf-8-sig",
+    encoding: Encoding = "utf-8-sig",
 ) -> Verdict:
     """A sentence in free words states every fact, each by one of its declared variants.
 

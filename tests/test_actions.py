@@ -94,3 +94,9 @@ def test_bad_input_is_an_action_error_that_says_what(data: dict[str, object], sa
 def test_numpy_and_integral_floats_are_pixels() -> None:
     """Coordinates from arrays and JSON numbers become plain ints."""
     assert a.validate(a.Move(np.int64(3), 4.0)) == a.Move(3, 4)  # type: ignore[arg-type]
+
+
+def test_only_a_valid_action_has_a_json_form() -> None:
+    """A NaN would end the record, and so the attempt, instead of the agent's step."""
+    with pytest.raises(ActionError, match="seconds from 0 to 60"):
+        a.action_to_dict(a.Wait(float("nan")))

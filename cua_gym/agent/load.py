@@ -39,6 +39,8 @@ def load_agent(name: str) -> Callable[[], Agent]:
         raise ValueError(
             f"agent {name!r}: {error}; run from the folder that holds it, or install it"
         ) from error
+    except (Exception, SystemExit) as error:  # somebody else's module may raise anything
+        raise ValueError(f"agent {name!r}: {type(error).__name__}: {error}") from error
     made = getattr(module, attribute, None)
     if not callable(made):
         raise ValueError(  # noqa: TRY004 - a name that a person typed

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from contextlib import redirect_stdout
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from cua_gym.cli.answer import Answer, answering
 from cua_gym.cli.progress import Progress, printable
 
 if TYPE_CHECKING:
@@ -82,48 +82,53 @@ def run(
     Exit codes: 0 all scored and passed, 1 something scored lower, 2 a usage or task error,
     3 something unscored.
     """
-    from cua_gym.record.layout import new_run
     from cua_gym.run.local import Plan
     from cua_gym.task import Suite, find_task
 
-    suite = None if folder is None else Suite(folder)
-    found = [find_task(name, suite) for name in tasks]
-    choices = _agents(agents)
     progress = Progress()
-    plan = Plan(
-        tasks=found,
-        agents=choices,
-        runs=runs,
-        run=new_run(runs, datetime.now(UTC)),
-        seeds=seeds,
-        repeats=repeat,
-        phase=progress.phase,
-        step=progress.step,
-    )
-    rows: list[Row] = []
-    code = _make(plan, rows, as_json)
-    if as_json:
-        click.echo(json.dumps({"outcomes": [row.to_dict() for row in rows]}))
-    else:
-        _summary(rows, len(plan))
-        only = rows[0].folder if len(rows) == 1 else None
-        click.echo(f"run: {(only or runs / plan.run).resolve()}")
+    with answering() as answer:
+        suite = None if folder is None else Suite(folder)
+        plan = Plan(
+            tasks=[find_task(name, suite) for name in tasks],
+            agents=_agents(agents),
+            runs=runs,
+            run=_new_run(runs),
+            seeds=seeds,
+            repeats=repeat,
+            phase=progress.phase,
+            step=progress.step,
+        )
+        rows: list[Row] = []
+        code = _make(plan, rows, None if as_json else answer)
+        if as_json:
+            answer.line(json.dumps({"outcomes": [row.to_dict() for row in rows]}))
+        else:
+            if len(plan) > 1:
+                answer.line(_summary(rows, len(plan)))
+            only = rows[0].folder if len(rows) == 1 else None
+            answer.line(f"run: {(only or runs / plan.run).resolve()}")
     ctx.exit(code)
 
 
-def _make(plan: Plan, rows: list[Row], as_json: bool) -> int:
+def _new_run(runs: Path) -> str:
+    from cua_gym.record.layout import new_run
+
+    try:
+        return new_run(runs, datetime.now(UTC))
+    except OSError as error:
+        raise click.BadParameter(str(error), param_hint="'--runs'") from error
+
+
+def _make(plan: Plan, rows: list[Row], answer: Answer | None) -> int:
     """Fill ``rows`` as attempts end; the exit code."""
     from cua_gym.errors import OutOfSpace
     from cua_gym.run.local import run_local
 
-    out = sys.stdout
     try:
-        # An agent that prints must not end up in the answer.
-        with redirect_stdout(sys.stderr):
-            for row in run_local(plan):
-                rows.append(row)
-                if not as_json:
-                    click.echo(show_row(row), file=out)
+        for row in run_local(plan):
+            rows.append(row)
+            if answer is not None:
+                answer.line(show_row(row))
     except OutOfSpace as error:
         left = len(plan) - len(rows)
         click.echo(f"stopped, {left} attempts not made: {error}", err=True)
@@ -165,11 +170,9 @@ def show_row(row: Row) -> str:
     return printable("\n".join(lines))
 
 
-def _summary(rows: Sequence[Row], planned: int) -> None:
+def _summary(rows: Sequence[Row], planned: int) -> str:
     """How many, and the mean over what was scored; unscored ones are told, never counted."""
-    if planned < 2:
-        return
     scores = [row.outcome.score for row in rows if row.outcome.score is not None]
     mean = f", mean score {sum(scores) / len(scores):.3f}" if scores else ""
     unscored = len(rows) - len(scores)
-    click.echo(f"{len(scores)} scored{mean}; {unscored} unscored; {planned - len(rows)} not made")
+    return f"{len(scores)} scored{mean}; {unscored} unscored; {planned - len(rows)} not made"

@@ -20,7 +20,7 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, get_type_hints
+from typing import Any, SupportsFloat, get_type_hints
 
 from cua_gym.errors import GradingError
 from cua_gym.grading.items import Evidence, Fails, Item
@@ -56,8 +56,12 @@ class Verdict:
 
     def __post_init__(self) -> None:
         # NaN compares false with everything, so it is refused here too.
-        if not 0.0 <= self.value <= 1.0:
+        if not isinstance(self.value, SupportsFloat) or not 0.0 <= float(self.value) <= 1.0:
             raise GradingError(f"a verdict's value is from 0 to 1, not {self.value!r}")
+        if not isinstance(self.message, str):
+            raise GradingError(f"a verdict's message is text, not {self.message!r:.80}")
+        # numpy's means are no JSON.
+        object.__setattr__(self, "value", float(self.value))
 
     @property
     def passed(self) -> bool:

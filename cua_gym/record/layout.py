@@ -17,6 +17,7 @@ Who writes what into these files is `recorder`'s business and the episode's.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -28,6 +29,9 @@ from typing import Any
 from cua_gym.record.lines import jsonable, space_errors
 
 __all__ = ["RunFolder", "attempts", "new_run", "write_json"]
+
+MAX_NAME = 100
+"""Bytes of a name that become a folder's; file systems take 255."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +152,15 @@ def attempts(root: Path) -> Iterator[RunFolder]:
 
 
 def slug(name: str) -> str:
-    """``name`` as one harmless path component: ``my.mod:Agent`` -> ``my.mod-Agent``."""
-    return re.sub(r"[^\w.-]+", "-", name).strip(".-") or "unnamed"
+    """``name`` as one harmless path component: ``my.mod:Agent`` -> ``my.mod-Agent``.
+
+    What is too long for a file system is cut, and told apart by its hash.
+    """
+    plain = re.sub(r"[^\w.-]+", "-", name).strip(".-") or "unnamed"
+    if len(plain.encode()) <= MAX_NAME:
+        return plain
+    digest = hashlib.sha256(name.encode(errors="replace")).hexdigest()[:8]
+    return f"{plain.encode()[:MAX_NAME].decode(errors='ignore')}-{digest}"
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
@@ -161,5 +172,9 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
     text = json.dumps(value, default=jsonable, indent=2, allow_nan=False) + "\n"
     part = path.with_name(f".{path.name}.part")
     with space_errors(path, len(text)):
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
+        try:
+            part.write_text(text, encoding="utf-8")
+            part.replace(path)
+        except OSError:
+            part.unlink(missing_ok=True)
+            raise

@@ -7,7 +7,6 @@ business; how rows are shown is the command line's.
 
 from __future__ import annotations
 
-import itertools
 import os
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -72,9 +71,14 @@ def run_local(plan: Plan) -> Iterator[Row]:
     Raises:
         OutOfSpace: the disk with ``runs`` is full; after the row of the attempt that found out.
     """
-    repeats = range(plan.repeats)
-    attempts = itertools.product(plan.tasks, plan.agents, plan.seeds, repeats)
-    for number, (task, choice, seed, _) in enumerate(attempts, 1):
+    attempts = (
+        (task, choice, seed)
+        for task in plan.tasks
+        for choice in plan.agents
+        for seed in plan.seeds
+        for _ in range(plan.repeats)
+    )
+    for number, (task, choice, seed) in enumerate(attempts, 1):
         plan.phase(f"[{number}/{len(plan)}] {task.name}: agent {choice.name}, seed {seed}")
         row = _attempt(plan, task, choice, seed)
         yield row
@@ -136,7 +140,7 @@ def _play(
 class _AgentFault(Exception):
     """The agent's own code raised."""
 
-    def __init__(self, error: Exception) -> None:
+    def __init__(self, error: BaseException) -> None:
         super().__init__(f"{type(error).__name__}: {error}")
         self.trace = "".join(traceback.format_exception(error))
 
@@ -144,7 +148,9 @@ class _AgentFault(Exception):
 def _asked(ask: Callable[..., T], *arguments: object) -> T:
     try:
         return ask(*arguments)
-    except Exception as error:  # somebody else's code may raise anything
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # somebody else's code may raise anything, SystemExit too
         raise _AgentFault(error) from error
 
 

@@ -110,6 +110,9 @@ class TestUsage:
             (["run"], "Missing argument"),
             (["run", "type-word", "--agent", "orcale"], "did you mean oracle"),
             (["run", "type-word", "--agent", "nowhere:X"], "No module named 'nowhere'"),
+            (["run", "type-word", "--agent", ".x:Y"], "relative import"),
+            (["run", "type-word", "--agent", "this_raises:X"], "RuntimeError: at import"),
+            (["run", "type-word", "--runs", "/proc/nope"], "/proc"),
             (["run", "type-word", "--seed", "-1"], "not in the range"),
             (["run", "type-word", "--repeat", "0"], "not in the range"),
             (["run", "typo-word"], "did you mean type-word"),
@@ -120,6 +123,7 @@ class TestUsage:
     )
     def test_code_2_and_a_hint(self, suite: Suite, words: list[str], message: str) -> None:
         """Exit code 2, the reason on standard error, nothing on standard output, no run folder."""
+        Path("this_raises.py").write_text('raise RuntimeError("at import")')
         result = CliRunner().invoke(main, words)
         assert result.exit_code == 2
         assert message in result.stderr

@@ -170,6 +170,14 @@ def test_broken_workbooks_are_a_plain_fail(judge: Judge, data: bytes):
     assert not judge("spreadsheets.cell", data, sheet="S", cell="B3", expected=1).passed
 
 
+def test_a_workbook_of_millions_of_cells_is_a_plain_fail(judge: Judge):
+    """Refused before it is parsed, which would take minutes."""
+    rows = b"<row><c><v>1</v></c></row>" * 500_000
+    data = rewritten(book({"A1": 1}), b"</sheetData>", rows + b"</sheetData>")
+    found = judge("spreadsheets.cell", data, sheet="S", cell="A1", expected=1)
+    assert "no workbook of a task" in found.message
+
+
 def test_a_zip_bomb_is_a_plain_fail(judge: Judge):
     """It is refused by what it claims, before it is unpacked."""
     found = judge("spreadsheets.cell", bomb(), sheet="S", cell="A1", expected=1)

@@ -68,6 +68,13 @@ def test_a_number_among_other_things_is_found(judge: Judge, seen: str):
     assert judge("text.states", seen, facts=[["170"]]).passed
 
 
+def test_long_texts_are_compared_in_one_go(judge: Judge):
+    """A million lines against thousands: pairs of them would take an hour."""
+    wanted = [f"line {n}" for n in range(5000)]
+    found = judge("text.lines", "a\n" * 1_000_000, expected=wanted)
+    assert "further ['a']" in found.message
+
+
 def test_a_part_is_not_a_pass(judge: Judge):
     """Half the facts is value 0.5 and not passed (B128)."""
     found = judge("text.states", "red", facts=[["red"], ["blue"]])

@@ -70,6 +70,7 @@ def test_giving_up_scores_only_where_it_can_be_right(bench: Bench, feasible: boo
     [
         ("raise ValueError('broken')", "ValueError: broken"),
         ("return True", "not a Verdict"),
+        ("return Verdict(1.0, 5)", "checkpoint c0: a verdict's message is text, not 5"),
         ("import os; os.kill(os.getpid(), 9)", "SIGKILL"),
         ("import os; os._exit(0)", "answered b''"),
         ("raise SystemExit(3)", "exited with 3"),
@@ -86,6 +87,14 @@ def test_a_broken_check_is_unscored(bench: Bench, body: str, cause: str):
     outcome = graded(bench)
     assert (outcome.kind, outcome.reason, outcome.phase) == ("unscored", "grader", "grade")
     assert cause in (outcome.cause or "")
+
+
+def test_a_value_of_numpys_is_a_number(bench: Bench):
+    """What a mean() gives needs no float() around it."""
+    bench.checks(PASS + "import numpy; return Verdict(numpy.ones(3).mean())")
+    bench.point("checks.probe", evidence="answer")
+    bench.collect()
+    assert graded(bench).score == 1.0
 
 
 def test_a_hanging_check_is_killed(bench: Bench):

@@ -28,7 +28,9 @@ def test_no_two_get_one_folder(tmp_path: Path) -> None:
     assert len({m.path for m in made}) == 40
 
 
-@pytest.mark.parametrize("name", ["../../etc", "a/b", "mod.sub:Class", "..", "", "名前"])
+@pytest.mark.parametrize(
+    "name", ["../../etc", "a/b", "mod.sub:Class", "..", "", "名前", "x" * 300, "名" * 200]
+)
 def test_odd_names_stay_inside(tmp_path: Path, name: str) -> None:
     """No task or agent name leads out of the run."""
     folder = RunFolder.create(tmp_path, "r", name, name)

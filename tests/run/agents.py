@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -41,12 +42,21 @@ class Crasher(Worker):
         return super().act(observation, info)
 
 
+class Quitter(Worker):
+    """Ends the whole process, as it thinks."""
+
+    def act(self, observation: Mapping[str, Any], info: Mapping[str, Any]) -> Action:
+        """As a script's main() does."""
+        raise SystemExit(0)
+
+
 class Printer(Worker):
-    """Prints while it works, as a debugged agent does."""
+    """Prints while it works, as a debugged agent does, and as the programs that it starts do."""
 
     def act(self, observation: Mapping[str, Any], info: Mapping[str, Any]) -> Action:
         """Print and act."""
         print("thinking ...")
+        subprocess.run(["echo", "tool output"], check=True)
         return super().act(observation, info)
 
 

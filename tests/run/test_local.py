@@ -109,6 +109,13 @@ def test_a_crashing_agent_is_unscored(toy_task: Task, tmp_path: Path) -> None:
     assert worked.outcome.score == 1.0
 
 
+def test_an_agent_that_exits_ends_its_own_attempt(toy_task: Task, tmp_path: Path) -> None:
+    """`sys.exit` in an agent is the agent's fault; it neither ends the run nor gives its code."""
+    quit_, worked = rows_of(plan(toy_task, tmp_path, agents.Quitter, agents.Worker))
+    assert (quit_.outcome.reason, quit_.outcome.cause) == ("agent", "SystemExit: 0")
+    assert worked.outcome.score == 1.0
+
+
 @pytest.mark.parametrize("fault", [MachineLost("it is gone"), ZeroDivisionError("our bug")])
 def test_a_machine_that_does_not_start(toy_task: Task, tmp_path: Path, fault: Exception) -> None:
     """A fault at boot, typed or a bug, is unscored with the phase, never zero, and ends nothing."""

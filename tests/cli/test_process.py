@@ -1,4 +1,4 @@
-"""Ctrl-C, to a real process."""
+"""Ctrl-C, kills and odd standard streams, with a real process."""
 
 from __future__ import annotations
 
@@ -17,15 +17,20 @@ from cua_gym.record.replay import Replay
 ROOT = Path(__file__).parents[2]
 
 
+def command(tmp_path: Path, *agents: str) -> list[str]:
+    """A run of the toy task by these agents."""
+    words = [sys.executable, "-m", "tests.cli.toy_program", str(tmp_path / "suite")]
+    words += ["run", "type-word", "--json", "--runs", str(tmp_path / "runs")]
+    for agent in agents:
+        words += ["--agent", f"tests.run.agents:{agent}"]
+    return words
+
+
 @pytest.fixture
 def sleeping(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A run that did one attempt and sleeps in its second."""
-    command = [sys.executable, "-m", "tests.cli.toy_program", str(tmp_path / "suite")]
-    command += ["run", "type-word", "--json", "--runs", str(tmp_path / "runs")]
-    for agent in ("Worker", "Sleeper"):
-        command += ["--agent", f"tests.run.agents:{agent}"]
     process = subprocess.Popen(
-        command,
+        command(tmp_path, "Worker", "Sleeper"),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -62,3 +67,24 @@ def test_sigkill(sleeping: subprocess.Popen[str], tmp_path: Path) -> None:
     broken, done = found
     assert [s.index for s in Replay(broken).steps()] == [0]
     assert (Replay(done).result or {})["score"] == 1.0
+
+
+def test_the_answer_is_one_object(tmp_path: Path) -> None:
+    """What the agent and its child processes print stands on standard error."""
+    done = subprocess.run(
+        command(tmp_path, "Printer"), capture_output=True, text=True, cwd=ROOT, check=True
+    )
+    assert json.loads(done.stdout)["outcomes"][0]["score"] == 1.0
+    assert "thinking ..." in done.stderr
+    assert "tool output" in done.stderr
+
+
+def test_an_answer_that_cannot_be_written(tmp_path: Path) -> None:
+    """A full device for an answer is a fault of code 3 with a sentence, not a traceback."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            command(tmp_path, "Worker"), stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT
+        )
+    assert done.returncode == 3
+    assert "the answer cannot be written" in done.stderr
+    assert "Traceback" not in done.stderr
