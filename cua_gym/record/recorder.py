@@ -80,7 +80,7 @@ class Recorder:
     ) -> None:
         """Write ``episode.json`` and step 0: what the agent sees before it acts.
 
-        When this returns, the first picture and a video that plays are on disk.
+        When this returns there is a video that plays, however soon the end comes.
 
         Raises:
             OutOfSpace: the disk is full.
@@ -190,7 +190,9 @@ class Recorder:
             slot: Rgb | None = job.slot
             if self._fault is None:
                 try:
-                    slot = pictures.add(job)
+                    pictures.show(job)
+                    self._begun.set()
+                    slot = pictures.store(job)
                 except Exception as fault:  # carried to the caller's thread, whatever it is
                     self._fault = fault
             self._begun.set()
@@ -213,8 +215,14 @@ class _Pictures:
         self._previous: _Picture | None = None
         self._bytes = b""
 
-    def add(self, picture: _Picture) -> Rgb | None:
-        """Store one picture; returns the slot that is free now, if any."""
+    def show(self, picture: _Picture) -> None:
+        """Add one picture to the video."""
+        with space_errors(self._folder.video, picture.pixels.nbytes // 1000):
+            self._video = self._video or Video(self._folder.video, self._size)
+            self._video.add(picture.pixels, picture.time_ms)
+
+    def store(self, picture: _Picture) -> Rgb | None:
+        """Write one picture's file; returns the slot that is free now, if any."""
         folder, previous = self._folder, self._previous
         path = folder.frame(picture.step)
         same = previous is not None and np.array_equal(previous.pixels, picture.pixels)
@@ -229,9 +237,6 @@ class _Pictures:
             with folder.sums.open("a") as sums:
                 digest = hashlib.sha256(self._bytes).hexdigest()
                 sums.write(f"{digest}  {path.relative_to(folder.path)}\n")
-        with space_errors(folder.video, picture.pixels.nbytes // 1000):
-            self._video = self._video or Video(folder.video, self._size)
-            self._video.add(picture.pixels, picture.time_ms)
         self._previous = picture
         return previous.slot if previous else None
 

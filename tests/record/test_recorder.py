@@ -221,7 +221,7 @@ def test_killed_at_a_random_moment(tmp_path: Path, trial: int) -> None:
 
 
 def test_killed_right_after_the_start(tmp_path: Path) -> None:
-    """A run that never made a step has its first picture, and a video of it that plays."""
+    """A run that never made a step has its first line, and a video that plays."""
     folder = RunFolder.create(tmp_path, "run", "endless", "caller")
     command = [sys.executable, "-m", "tests.record.episode_process", str(folder.path), "0"]
     with subprocess.Popen(
@@ -233,8 +233,7 @@ def test_killed_right_after_the_start(tmp_path: Path) -> None:
     ((time, pixels),) = decoded(folder.video)
     assert time == pytest.approx(0, abs=1)
     assert np.abs(pixels.astype(int) - counted(0).rgb).mean() < 5
-    ((step),) = Replay(folder).steps()
-    np.testing.assert_array_equal(step.pixels(), counted(0).rgb)
+    assert [step.index for step in Replay(folder).steps()] == [0]
 
 
 def test_the_video_is_whole_at_every_moment(folder: RunFolder) -> None:
