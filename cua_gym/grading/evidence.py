@@ -12,6 +12,7 @@ import hashlib
 import io
 import itertools
 import json
+import os
 import shutil
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +34,9 @@ __all__ = ["collect"]
 
 MAX_ENTRIES = 2000
 MAX_VISITED = 50_000
+MAX_DEPTH = 64
+MAX_PATH = 4000
+"""Bytes; Linux takes no path of 4096."""
 SECOND_LOOK = Settle(first_s=1.0, quiet_s=0.5, max_s=5.0)
 """How long a program gets to finish a file that was caught half-written."""
 
@@ -151,12 +155,13 @@ class _Collector:
     def _glob(self, probe: Probe) -> _Found:
         found = _Found(probe)
         left = probe.limit_bytes
-        matches = _matches(self._shell, probe.source, itertools.count(1))
+        try:
+            matches = list(itertools.islice(_matches(self._shell, probe.source), MAX_ENTRIES + 1))
+        except _TooMuch as error:
+            return _Found(probe, "refused", str(error))
+        if len(matches) > MAX_ENTRIES:
+            return _Found(probe, "refused", f"more than {MAX_ENTRIES} entries")
         for number, (path, stat) in enumerate(matches):
-            if number == MAX_ENTRIES:
-                return _Found(probe, "refused", f"more than {MAX_ENTRIES} entries")
-            if stat is None:
-                return _Found(probe, "refused", f"more than {MAX_VISITED} entries to look at")
             if stat.kind != "file":
                 found.entries.append(Entry(path, stat.kind, stat.size))
                 continue
@@ -232,12 +237,15 @@ def _look(shell: Shell, path: str) -> tuple[FileStat | None, str]:
     return stat, ""
 
 
-def _matches(
-    shell: Shell, pattern: str, visits: Iterator[int]
-) -> Iterator[tuple[str, FileStat | None]]:
-    """Entries that match a glob, in order of name; ``**`` is any number of folders.
+class _TooMuch(Exception):
+    """More folders than anybody's work has."""
 
-    An entry without a stat says that there is too much to look at.
+
+def _matches(shell: Shell, pattern: str) -> Iterator[tuple[str, FileStat]]:
+    """Entries that match a glob, each once, in order of name; ``**`` is any number of folders.
+
+    Raises:
+        _TooMuch: there is too much to look at.
     """
     parts = PurePosixPath(pattern).parts
     fixed = 1
@@ -248,31 +256,44 @@ def _matches(
         stat, _ = _look(shell, str(base))
         if stat is None or stat.kind != "dir":
             return
-    yield from _descend(shell, base, parts[len(base.parts) :], visits)
+    wanted = parts[len(base.parts) :]
+    visited = 0
+    # A stack of our own: an agent makes a thousand nested folders in one line.
+    stack = [_entries(shell, str(base), _open({0}, wanted))]
+    while stack:
+        entry = next(stack[-1], None)
+        if entry is None:
+            stack.pop()
+            continue
+        path, stat, places = entry
+        visited += 1
+        if visited > MAX_VISITED:
+            raise _TooMuch(f"more than {MAX_VISITED} entries to look at")
+        hits = {p for p in places if wanted[p] == "**" or fnmatch.fnmatchcase(stat.name, wanted[p])}
+        if len(wanted) - 1 in hits:
+            yield path, stat
+        below = _open({p if wanted[p] == "**" else p + 1 for p in hits}, wanted)
+        if stat.kind == "dir" and below:
+            if len(stack) > MAX_DEPTH or len(os.fsencode(path)) > MAX_PATH:
+                raise _TooMuch(f"folders deeper than {MAX_DEPTH}, or a path over {MAX_PATH} bytes")
+            stack.append(_entries(shell, path, below))
 
 
-def _descend(
-    shell: Shell, folder: PurePosixPath, parts: Sequence[str], visits: Iterator[int]
-) -> Iterator[tuple[str, FileStat | None]]:
-    head, rest = parts[0], parts[1:]
-    for stat in sorted(shell.list(str(folder)), key=lambda s: s.name):
-        path = folder / stat.name
-        if next(visits) > MAX_VISITED:
-            yield str(path), None
-            return
-        if head == "**":
-            # Either this entry ends the "any number of folders", or it is one of them.
-            if not rest or (len(rest) == 1 and fnmatch.fnmatchcase(stat.name, rest[0])):
-                yield str(path), stat
-            elif len(rest) > 1 and stat.kind == "dir" and fnmatch.fnmatchcase(stat.name, rest[0]):
-                yield from _descend(shell, path, rest[1:], visits)
-            if stat.kind == "dir":
-                yield from _descend(shell, path, parts, visits)
-        elif fnmatch.fnmatchcase(stat.name, head):
-            if not rest:
-                yield str(path), stat
-            elif stat.kind == "dir":
-                yield from _descend(shell, path, rest, visits)
+def _open(places: set[int], wanted: Sequence[str]) -> frozenset[int]:
+    """The parts of a pattern that the next name may match: ``**`` may also be no folder at all."""
+    found = set(places)
+    for place in sorted(places):
+        while place < len(wanted) and wanted[place] == "**":
+            place += 1
+            found.add(place)
+    return frozenset(p for p in found if p < len(wanted))
+
+
+def _entries(
+    shell: Shell, folder: str, places: frozenset[int]
+) -> Iterator[tuple[str, FileStat, frozenset[int]]]:
+    for stat in sorted(shell.list(folder), key=lambda s: s.name):
+        yield str(PurePosixPath(folder) / stat.name), stat, places
 
 
 def _unparsable(data: bytes, suffix: str) -> bool:
@@ -285,8 +306,7 @@ def _unparsable(data: bytes, suffix: str) -> bool:
         if suffix in _IMAGES:
             with Image.open(io.BytesIO(data)) as image:
                 image.verify()
-    # Pillow reports broken images by many types, SyntaxError among them.
-    except (ValueError, OSError, SyntaxError, Image.DecompressionBombError):
+    except Exception:  # a parser given an agent's bytes raises what it likes, RecursionError too
         return True
     return False
 

@@ -112,6 +112,53 @@ def test_too_many_files_are_refused(bench: Bench):
     assert Evidence(bench.evidence)["all"].state == "refused"
 
 
+def test_deeply_nested_folders_are_refused(bench: Bench):
+    """One line of an agent's shell makes them by the thousand; no stack of ours grows with them."""
+    home = at(bench, "/home/user")
+    folder = os.open(home, os.O_RDONLY)
+    for _ in range(200):
+        os.mkdir("d", dir_fd=folder)
+        inner = os.open("d", os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = inner
+    os.close(folder)
+    bench.probes = (Probe("all", "glob", "/home/user/**/*.txt"),)
+    bench.collect()
+    item = Evidence(bench.evidence)["all"]
+    assert (item.state, "deeper" in item.note) == ("refused", True)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("*.txt", ["a.txt"]),
+        ("**/a.txt", ["a.txt", "b/a.txt", "b/c/a.txt"]),
+        ("**/**/a.txt", ["a.txt", "b/a.txt", "b/c/a.txt"]),
+        ("**/*/**/a.txt", ["b/a.txt", "b/c/a.txt"]),
+        ("*/**", ["b/a.txt", "b/c", "b/c/a.txt"]),
+        ("b/**/a.txt", ["b/a.txt", "b/c/a.txt"]),
+        ("?/c/[a-b].txt", ["b/c/a.txt"]),
+        ("**/c", ["b/c"]),
+    ],
+)
+def test_a_glob_finds_each_entry_once(bench: Bench, pattern: str, found: list[str]):
+    """``**`` is any number of folders, none included."""
+    for name in ("a.txt", "b/a.txt", "b/c/a.txt"):
+        bench.machine.shell.write(f"/home/user/t/{name}", b"")
+    bench.probes = (Probe("all", "glob", f"/home/user/t/{pattern}"),)
+    bench.collect()
+    entries = Evidence(bench.evidence)["all"].entries
+    assert [e.guest.removeprefix("/home/user/t/") for e in entries] == found
+
+
+def test_a_file_that_no_parser_survives_is_content(bench: Bench):
+    """Deeper than Python's stack, it is for the checks to refuse."""
+    bench.machine.shell.write("/home/user/x.json", b"[" * 100_000)
+    bench.probes = (Probe("all", "file", "/home/user/x.json"),)
+    bench.collect()
+    assert Evidence(bench.evidence)["all"].state == "present"
+
+
 def test_too_much_to_look_at_is_refused(bench: Bench, monkeypatch: pytest.MonkeyPatch):
     """Also where little of it would match."""
     monkeypatch.setattr("cua_gym.grading.evidence.MAX_VISITED", 20)
