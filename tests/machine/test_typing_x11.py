@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -59,7 +60,13 @@ class Desktop:
         """Start a program, wait for its window, give it the focus."""
         environment = {**os.environ, "DISPLAY": self.name, "LC_ALL": "C.UTF-8", "HOME": "/tmp"}
         self.programs.append(
-            subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL, cwd=self.folder)
+            subprocess.Popen(
+                command,
+                env=environment,
+                stderr=subprocess.DEVNULL,
+                cwd=self.folder,
+                start_new_session=True,
+            )
         )
         known = set(self.windows())
         wait_until(lambda: set(self.windows()) - known)
@@ -89,9 +96,9 @@ class Desktop:
         return target
 
     def close(self) -> None:
-        """End every program."""
+        """End every program, and with it what it started: an editor's D-Bus session stays else."""
         for program in self.programs:
-            program.kill()
+            os.killpg(program.pid, signal.SIGKILL)
             program.wait()
         self.display.close()
 
