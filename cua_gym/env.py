@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import math
+import operator
 import secrets
 from collections.abc import Callable
 from dataclasses import asdict
@@ -63,6 +65,7 @@ class DesktopEnv(gym.Env[Observation, Action]):
 
     Raises:
         TaskError: the task is unknown or invalid; nothing was started.
+        ValueError, TypeError: an option cannot be what it is.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 10}  # noqa: RUF012 - as gym.Env has it
@@ -87,6 +90,10 @@ class DesktopEnv(gym.Env[Observation, Action]):
             raise ValueError(f"render_mode is 'rgb_array' or None, not {render_mode!r}")
         if reward not in ("final", "progress"):
             raise ValueError(f"reward is 'final' or 'progress', not {reward!r}")
+        if max_steps is not None and operator.index(max_steps) < 1:
+            raise ValueError(f"max_steps is at least 1, not {max_steps!r}")
+        if max_seconds is not None and not 0 < max_seconds < math.inf:
+            raise ValueError(f"max_seconds is a time above 0, not {max_seconds!r}")
         self.task = task if isinstance(task, Task) else find_task(task)
         self.render_mode = render_mode
         self.observation_space = observation_space(self.task.spec.screen)
@@ -133,6 +140,7 @@ class DesktopEnv(gym.Env[Observation, Action]):
             options: ``{"variation": n}`` sets the variation without reseeding the generator.
 
         Raises:
+            ValueError, TypeError: an unknown option, or a variation that is no whole number from 0.
             MachineError, ImageError, TaskError: the episode could not be prepared; `evaluate`
                 then returns the `unscored` outcome.
         """
@@ -140,16 +148,15 @@ class DesktopEnv(gym.Env[Observation, Action]):
         if unknown := set(options or {}) - {"variation"}:
             raise ValueError(f"unknown reset options {sorted(unknown)}; there is 'variation'")
         number = (options or {}).get("variation", seed)
-        if number is None:
-            number = int(self.np_random.integers(2**31))
+        number = int(self.np_random.integers(2**31)) if number is None else operator.index(number)
+        if number < 0:
+            raise ValueError(f"a variation is a number from 0 on, not {number}")
         self._end_episode()
         if self._run is None:
             now = datetime.datetime.now(datetime.UTC)
             self._run = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         folder = RunFolder.create(self._runs, self._run, self.task.name, self._agent)
-        episode = Episode(
-            self.task.variation(int(number)), folder, agent=self._agent, **self._options
-        )
+        episode = Episode(self.task.variation(number), folder, agent=self._agent, **self._options)
         self._episode = episode
         self._score = 0.0
         step = episode.prepare(self._progress)

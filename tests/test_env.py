@@ -70,6 +70,27 @@ def test_nothing_starts_before_reset(task: Task) -> None:
     env.close()
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"max_steps": 0}, {"max_steps": 1.5}, {"max_seconds": 0}, {"max_seconds": float("nan")}],
+)
+def test_impossible_limits_are_refused_at_once(
+    make_env: Callable[..., DesktopEnv], options: dict[str, Any]
+) -> None:
+    """Not by an episode that ends at its first step."""
+    with pytest.raises((ValueError, TypeError)):
+        make_env(**options)
+
+
+@pytest.mark.parametrize("options", [{"variation": -1}, {"variation": 1.9}, {"variaton": 1}])
+def test_impossible_reset_options_are_refused(
+    make_env: Callable[..., DesktopEnv], options: dict[str, Any]
+) -> None:
+    """Nothing is started, nothing is rounded."""
+    with pytest.raises((ValueError, TypeError)):
+        make_env().reset(options=options)
+
+
 def test_submit_scores_and_pays_the_score(make_env: Callable[..., DesktopEnv]) -> None:
     """The last step's reward is the score; info and result.json have the outcome."""
     env = make_env()
