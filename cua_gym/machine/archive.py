@@ -8,7 +8,7 @@ archive nor a link planted in the target can lead outside. Everything else is wr
     [{"name": "leak", "kind": "link", "target": "/etc/passwd"}, ...]
 
 ``kind`` is ``link``, ``hardlink``, ``special`` (device, pipe, ...) or ``refused`` (absolute, with
-``..``, below a link, twice, the record's own name), with ``target`` where there is one. Odd bytes
+``..``, below a link, twice, too deep, the record's own name), with ``target`` where there is one. Odd bytes
 in names are JSON's lone surrogates, as `os.fsdecode` gives them.
 
 Leaves running tar in the guest to `ssh`.
@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from cua_gym.errors import MachineError, OutOfSpace
+from cua_gym.machine.tree import remove_tree
 
 __all__ = ["LINKS_NAME", "MAX_ENTRIES", "TAR_CREATE", "pack", "unpack"]
 
@@ -38,8 +39,9 @@ TAR_CREATE = (
 )
 """What `unpack` reads: raw names, no sparse maps, hard links sent as the files they are."""
 
-_HEADER_LIMIT = 64 << 10  # a long name; tar itself sends at most PATH_MAX
+_READ_LIMIT = 256 << 10  # of one read; a long name has at most PATH_MAX
 _PATH_LIMIT = 4000
+_DEPTH_LIMIT = 100  # whoever reads the folder may recurse
 _ENTRY_OVERHEAD = 8 << 10  # headers and padding of one entry, generously
 
 
@@ -56,7 +58,7 @@ class Writer(Protocol):
 
 
 def pack(source: Path, stream: Writer, *, owner: tuple[int, int] | None = None) -> None:
-    """Write the contents of a host folder as tar, links as links.
+    """Write the contents of a host folder as tar, links as links; sockets are left out.
 
     Args:
         owner: (uid, gid) that every entry gets; None keeps the host's numbers.
@@ -75,8 +77,13 @@ def pack(source: Path, stream: Writer, *, owner: tuple[int, int] | None = None) 
         encoding="utf-8",
         errors="surrogateescape",
     ) as archive:
-        for child in sorted(source.iterdir()):
-            archive.add(child, arcname=child.name, filter=own)
+        waiting = sorted(source.iterdir(), reverse=True)
+        while waiting:
+            child = waiting.pop()
+            name = str(child.relative_to(source))
+            archive.add(child, arcname=name, recursive=False, filter=own)
+            if child.is_dir() and not child.is_symlink():
+                waiting += sorted(child.iterdir(), reverse=True)
 
 
 def unpack(
@@ -98,30 +105,30 @@ def unpack(
         raise FileExistsError(errno.EEXIST, "not a new or empty folder", str(target))
     target.mkdir(parents=True, exist_ok=True)
     try:
-        counted = _Counted(stream, limit_bytes, max_entries)
+        source = _Source(stream, limit_bytes, max_entries)
         with _Tree(target) as tree:
-            _unpack(counted, tree, limit_bytes, max_entries)
+            _unpack(source, tree, limit_bytes, max_entries)
     except BaseException as error:
-        shutil.rmtree(target)
+        remove_tree(target)
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise OutOfSpace(f"the host's disk is full while copying into {target}") from error
         raise
 
 
-def _unpack(stream: _Counted, tree: _Tree, limit_bytes: int, max_entries: int) -> None:
+def _unpack(stream: _Source, tree: _Tree, limit_bytes: int, max_entries: int) -> None:
     room = limit_bytes
     try:
-        with tarfile.open(
-            fileobj=stream,  # type: ignore[call-overload]  # "r|" needs read() alone
-            mode="r|",
+        with tarfile.TarFile(
+            fileobj=stream,  # type: ignore[arg-type]  # read(), seek() and tell() are enough
             encoding="utf-8",
             errors="surrogateescape",
-            tarinfo=_Member,
         ) as archive:
             for count, member in enumerate(archive):
                 if count >= max_entries:
                     raise OutOfSpace(f"the folder holds more than {max_entries} entries")
-                archive.members.clear()  # tarfile keeps every header otherwise
+                archive.members.clear()  # type: ignore[attr-defined]  # it keeps every header otherwise
+                if member.issparse():
+                    raise MachineError("the guest's archive has a sparse file")
                 if member.isreg():
                     room -= member.size
                     if room < 0:
@@ -130,8 +137,12 @@ def _unpack(stream: _Counted, tree: _Tree, limit_bytes: int, max_entries: int) -
                             f"({member.name!r} alone {member.size})"
                         )
                 _place(archive, member, tree)
-    except tarfile.TarError as error:
+    except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
+        # A forged header may hold a NUL, a time that is no number, a thousand extensions in a row.
         raise MachineError(f"the guest's archive is broken: {error}") from error
+    if stream.last != bytes(tarfile.BLOCKSIZE):
+        # tarfile by itself takes a damaged or missing header for the archive's end.
+        raise MachineError("the guest's archive is broken or cut")
     while stream.read(64 << 10):
         pass  # padding; the sender must be able to finish
     tree.write_links()
@@ -145,7 +156,8 @@ def _place(archive: tarfile.TarFile, member: tarfile.TarInfo, tree: _Tree) -> No
     if not parts and member.isdir():
         return
     outside = name.startswith("/") or b".." in parts or not parts
-    if outside or len(name) > _PATH_LIMIT or tree.reserved(parts):
+    too_long = len(name) > _PATH_LIMIT or len(parts) > _DEPTH_LIMIT
+    if outside or too_long or tree.reserved(parts):
         tree.refuse(name, "refused", member.linkname)
     elif member.issym():
         tree.links.add(parts)
@@ -160,51 +172,42 @@ def _place(archive: tarfile.TarFile, member: tarfile.TarInfo, tree: _Tree) -> No
         tree.refuse(name, "special", "")
 
 
-class _Member(tarfile.TarInfo):
-    """A header that cannot make tarfile read gigabytes into memory as a "long name".
+class _Source:
+    """The stream as tarfile's file: forward only, and bounded in all and in each read.
 
-    tarfile by itself takes a damaged or missing header for the archive's end.
+    tarfile reads a header's extension, such as a long name, at once, however long it says it is.
+
+    Attributes:
+        last: what the last read gave; where tarfile stops, that is the archive's last header.
     """
-
-    @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
-        try:
-            member = super().frombuf(buf, encoding, errors)
-        except tarfile.HeaderError as error:
-            if len(buf) == tarfile.BLOCKSIZE and not any(buf):
-                raise  # the proper end
-            raise MachineError(f"the guest's archive is broken or cut: {error}") from error
-        if member.type in _EXTENSIONS and member.size > _HEADER_LIMIT:
-            raise MachineError(f"the guest's archive has an extension of {member.size} bytes")
-        if member.size < 0 or member.type == tarfile.GNUTYPE_SPARSE:
-            raise MachineError("the guest's archive has a sparse or negative size")
-        return member
-
-
-_EXTENSIONS = (
-    tarfile.GNUTYPE_LONGNAME,
-    tarfile.GNUTYPE_LONGLINK,
-    tarfile.XHDTYPE,
-    tarfile.XGLTYPE,
-    tarfile.SOLARIS_XHDTYPE,
-)
-
-
-class _Counted:
-    """The stream, ended with an error once it is longer than any allowed archive."""
 
     def __init__(self, stream: Reader, limit_bytes: int, max_entries: int) -> None:
         self._stream = stream
         self._left = limit_bytes + max_entries * _ENTRY_OVERHEAD
+        self._at = 0
+        self.last = b""
 
     def read(self, size: int) -> bytes:
+        if size > _READ_LIMIT:
+            raise MachineError(f"the guest's archive has an extension of {size} bytes")
         parts = bytearray()
         while len(parts) < size and (part := self._stream.read(size - len(parts))):
             parts += part
+        self._at += len(parts)
         self._left -= len(parts)
         if self._left < 0:
             raise OutOfSpace("the guest's archive is longer than its allowed contents")
-        return bytes(parts)
+        self.last = bytes(parts)
+        return self.last
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, position: int) -> None:
+        if position < self._at:
+            raise MachineError("the guest's archive has a negative size")
+        while self._at < position and self.read(min(position - self._at, _READ_LIMIT)):
+            pass
 
 
 class _Tree:
@@ -272,7 +275,7 @@ class _Tree:
         with os.fdopen(handle, "wb") as out:
             contents = archive.extractfile(member)
             assert contents is not None  # it is a regular file
-            shutil.copyfileobj(contents, out, 256 << 10)
+            shutil.copyfileobj(contents, out, _READ_LIMIT)
             out.flush()
             os.utime(handle, (member.mtime, member.mtime))
 

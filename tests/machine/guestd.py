@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,13 +13,11 @@ from pathlib import Path
 from cua_gym.machine.channel import ControlChannel
 
 SOURCE = Path(__file__).parents[2] / "images" / "shared" / "guestd"
-# The system's Python has python3-xlib, as in the image.
-PYTHON = "/usr/bin/python3"
 
 
 def start(end: socket.socket, *, display: str = ":nothing", ssh_port: int = 1) -> subprocess.Popen:
     """Start the daemon on ``end``, which is then the daemon's alone."""
-    command = [PYTHON, "-sEB", str(SOURCE / "cua_guestd.py"), "--fd", str(end.fileno())]
+    command = [sys.executable, "-sEB", str(SOURCE / "cua_guestd.py"), "--fd", str(end.fileno())]
     command += ["--display", display, "--ssh-port", str(ssh_port), "--uid", str(os.getuid())]
     daemon = subprocess.Popen(command, pass_fds=[end.fileno()], stderr=subprocess.DEVNULL)
     end.close()
