@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from cua_gym.grading.check import Item, Verdict, check, verdict
 
 from .data import parse_json
-from .text import normal
+from .text import Case, Whitespace, normal
 
 
 @check
@@ -19,8 +19,8 @@ def equals(
     *,
     expected: str | int,
     variants: Sequence[str] = (),
-    case: str = "exact",
-    whitespace: str = "trim",
+    case: Case = "exact",
+    whitespace: Whitespace = "trim",
 ) -> Verdict:
     """The submitted answer is the expected text, white space around it aside.
 

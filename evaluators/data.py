@@ -6,13 +6,26 @@ import configparser
 import csv
 import io
 import json
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 from cua_gym.grading.check import Fails, GradingError, Item, Verdict, check, verdict
 
-from .numbers_dates import DEFAULT_RELATIVE, close, parse_number
+from .numbers_dates import DEFAULT_RELATIVE, Grouping, Mark, close, parse_number
+from .text import Encoding
 
 csv.field_size_limit(1024 * 1024)
+
+
+def one_character(text: str) -> None:
+    """What a delimiter is.
+
+    Raises:
+        TypeError: it is not.
+    """
+    csv.reader((), delimiter=text)
+
+
+Delimiter = Annotated[str, one_character]
 
 
 def parse_json(text: str) -> Any:
@@ -96,7 +109,7 @@ def read_csv(text: str, delimiter: str) -> list[list[str]]:
 
 
 def same_cell(
-    seen: str, wanted: Any, decimal: str, grouping: str, absolute: float, relative: float
+    seen: str, wanted: Any, decimal: Mark, grouping: Grouping, absolute: float, relative: float
 ) -> bool:
     """A number is compared as one, in the declared locale; text as text."""
     if isinstance(wanted, bool) or not isinstance(wanted, int | float | str):
@@ -115,13 +128,13 @@ def csv_rows(
     item: Item,
     *,
     expected: list[list[Any]],
-    delimiter: str = ",",
-    decimal: str = ".",
-    grouping: str = "",
+    delimiter: Delimiter = ",",
+    decimal: Mark = ".",
+    grouping: Grouping = "",
     order: bool = True,
     absolute: float = 0.0,
     relative: float = DEFAULT_RELATIVE,
-    encoding: str = "utf-8-sig",
+    encoding: Encoding = "utf-8-sig",
 ) -> Verdict:
     """All rows, a header included, are the expected ones; numbers in the declared locale.
 
@@ -161,12 +174,12 @@ def csv_cell(
     row: int,
     column: str | int,
     expected: float | str,
-    delimiter: str = ",",
-    decimal: str = ".",
-    grouping: str = "",
+    delimiter: Delimiter = ",",
+    decimal: Mark = ".",
+    grouping: Grouping = "",
     absolute: float = 0.0,
     relative: float = DEFAULT_RELATIVE,
-    encoding: str = "utf-8-sig",
+    encoding: Encoding = "utf-8-sig",
 ) -> Verdict:
     """One cell: ``row`` counts from 1 with a header as row 1, ``column`` is a header or from 1.
 

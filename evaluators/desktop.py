@@ -6,11 +6,11 @@ import re
 
 from cua_gym.grading.check import Item, Verdict, check, verdict
 
-from .text import normal
+from .text import Pattern, normal
 
 
 @check
-def window(item: Item, *, title: str, app: str = "", shown: bool = True) -> Verdict:
+def window(item: Item, *, title: Pattern, app: str = "", shown: bool = True) -> Verdict:
     """A window is there whose whole title matches ``title``; ``app`` is its WM_CLASS exactly.
 
     By default a minimized window is refused.
@@ -28,7 +28,7 @@ def window(item: Item, *, title: str, app: str = "", shown: bool = True) -> Verd
 
 
 @check
-def no_window(item: Item, *, title: str, app: str = "") -> Verdict:
+def no_window(item: Item, *, title: Pattern, app: str = "") -> Verdict:
     """No window, minimized or not, has a whole title that matches."""
     titles = [w["title"] for w in item.records() if app in ("", w["app"])]
     fits = [t for t in titles if re.fullmatch(title, t)]

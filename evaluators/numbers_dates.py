@@ -10,14 +10,18 @@ import datetime
 import re
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
+from typing import Literal
 
 from cua_gym.grading.check import Fails, GradingError, Item, Verdict, check, verdict
 
+Mark = Literal[".", ","]
+Grouping = Literal["", ".", ",", " ", "'"]
+Order = Literal["", "dmy", "mdy"]
 DEFAULT_RELATIVE = 1e-9
 """Hides binary floats' noise and nothing that a person would write."""
 
 
-def parse_number(text: str, *, decimal: str = ".", grouping: str = "") -> Decimal:
+def parse_number(text: str, *, decimal: Mark = ".", grouping: Grouping = "") -> Decimal:
     """The number that all of a text is.
 
     Args:
@@ -75,8 +79,8 @@ def number(
     expected: float | str,
     absolute: float = 0.0,
     relative: float = DEFAULT_RELATIVE,
-    decimal: str = ".",
-    grouping: str = "",
+    decimal: Mark = ".",
+    grouping: Grouping = "",
     unit: str = "",
     unit_variants: Sequence[str] = (),
     unit_required: bool = False,
@@ -112,7 +116,7 @@ _WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?
 _DAY = r"([0-9]{1,2})(?:st|nd|rd|th)?"
 
 
-def parse_date(text: str, order: str = "") -> tuple[int | None, int, int]:
+def parse_date(text: str, order: Order = "") -> tuple[int | None, int, int]:
     """(year or None, month, day) of a date in English or in digits.
 
     Args:
@@ -163,7 +167,7 @@ def _real(text: str, year: int | None, month: int, day: int) -> tuple[int | None
 
 
 @check
-def date(item: Item, *, expected: str, order: str = "", year_optional: bool = False) -> Verdict:
+def date(item: Item, *, expected: str, order: Order = "", year_optional: bool = False) -> Verdict:
     """All of the text is the expected day, written in any way that can be read in one way.
 
     ``October 21st``, ``Oct 21``, ``21/10`` are equal. Where ``expected`` has a year, the text

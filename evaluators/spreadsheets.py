@@ -20,6 +20,7 @@ import openpyxl
 from cua_gym.grading.check import Fails, GradingError, Item, Verdict, check, verdict
 
 from .numbers_dates import DEFAULT_RELATIVE, close
+from .text import Pattern
 
 MAX_UNPACKED = 100 * 1024 * 1024
 MAX_MEMBERS = 2000
@@ -262,7 +263,7 @@ def cell(
     expected: float | str,
     absolute: float = 0.0,
     relative: float = DEFAULT_RELATIVE,
-    formula: str = "",
+    formula: Pattern = "",
 ) -> Verdict:
     """One cell's value, typed or computed; numbers within the larger tolerance.
 

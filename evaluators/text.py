@@ -16,6 +16,7 @@ Case = Literal["exact", "fold"]
 Form = Literal["exact", "NFC", "NFKC"]
 Encoding = Annotated[str, codecs.lookup]
 Pattern = Annotated[str, re.compile]
+"""As `Encoding`: when a task is loaded the function is called with its argument, to find faults."""
 
 
 def normal(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cua_gym.cli.answer import answering
+
 if TYPE_CHECKING:
     from cua_gym.task import Suite, Task
 
@@ -31,13 +33,14 @@ def task() -> None:
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def list_(folder: Path | None, as_json: bool) -> None:
     """List the tasks of a suite."""
-    tasks = _suite(folder).tasks()
-    if as_json:
-        click.echo(json.dumps({"tasks": [_brief(t) for t in tasks]}))
-        return
-    width = max((len(t.name) for t in tasks), default=0)
-    for one in tasks:
-        click.echo(f"{one.name:<{width}}  {one.area:<12} {one.tool_policy:<6} {one.title}")
+    with answering() as answer:
+        tasks = _suite(folder).tasks()
+        if as_json:
+            answer.line(json.dumps({"tasks": [_brief(t) for t in tasks]}))
+            return
+        width = max((len(t.name) for t in tasks), default=0)
+        for one in tasks:
+            answer.line(f"{one.name:<{width}}  {one.area:<12} {one.tool_policy:<6} {one.title}")
 
 
 @task.command()
@@ -48,33 +51,36 @@ def list_(folder: Path | None, as_json: bool) -> None:
 def show(name: str, folder: Path | None, seed: int, as_json: bool) -> None:
     """Show what the agent is told, and how it is graded, for one seed.
 
-    TASK is a task's name or its folder.
+    TASK is a task's name or its folder. Two other processes must make the same of the seed.
     """
     from cua_gym.task import find_task
+    from cua_gym.task.elsewhere import try_elsewhere
 
-    one = find_task(name, _suite(folder))
-    variation = one.variation(seed)
-    told = {
-        **_brief(one),
-        "title": one.title,
-        "level": one.level,
-        "measures": one.measures,
-        "limits": {"steps": one.limits.steps, "seconds": one.limits.seconds},
-        "seed": seed,
-        "params": dict(variation.params),
-        "instruction": variation.instruction,
-        "checkpoints": [{"id": c.id, "weight": c.weight} for c in one.checkpoints],
-        "folder": str(one.folder),
-    }
-    if as_json:
-        click.echo(json.dumps(told))
-        return
-    click.echo(f"{one.name}: {one.title}\n\n{variation.instruction}\n")
-    for key in ("area", "tool_policy", "backend", "level", "measures", "limits", "params"):
-        click.echo(f"{key:<12} {told[key]}")
-    for point in one.checkpoints:
-        click.echo(f"{'checkpoint':<12} {point.weight:+.2f} {point.id}")
-    click.echo(f"{'folder':<12} {one.folder}")
+    with answering() as answer:
+        one = find_task(name, _suite(folder))
+        variation = one.variation(seed)
+        try_elsewhere(one, sorted({0, 1, 2, seed}))
+        told = {
+            **_brief(one),
+            "title": one.title,
+            "level": one.level,
+            "measures": one.measures,
+            "limits": {"steps": one.limits.steps, "seconds": one.limits.seconds},
+            "seed": seed,
+            "params": dict(variation.params),
+            "instruction": variation.instruction,
+            "checkpoints": [{"id": c.id, "weight": c.weight} for c in one.checkpoints],
+            "folder": str(one.folder),
+        }
+        if as_json:
+            answer.line(json.dumps(told))
+            return
+        answer.line(f"{one.name}: {one.title}\n\n{variation.instruction}\n")
+        for key in ("area", "tool_policy", "backend", "level", "measures", "limits", "params"):
+            answer.line(f"{key:<12} {told[key]}")
+        for point in one.checkpoints:
+            answer.line(f"{'checkpoint':<12} {point.weight:+.2f} {point.id}")
+        answer.line(f"{'folder':<12} {one.folder}")
 
 
 @task.command()

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import hashlib
 import importlib
 import importlib.abc
 import importlib.util
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from cua_gym.errors import GradingError
+from cua_gym.errors import CuaGymError, GradingError
 from cua_gym.grading.check import Check
 
-__all__ = ["CheckLibrary", "import_file"]
+__all__ = ["CheckLibrary", "authors_code", "import_file"]
 
 OWN = "checks"
 
@@ -48,9 +50,25 @@ class CheckLibrary:
             known = sorted(p.stem for p in self._evaluators.glob("[a-z]*.py"))
             near = difflib.get_close_matches(name, known, n=2) or known
             raise GradingError(f"no evaluators module {name!r}; there is {', '.join(near)}")
-        if name == OWN:
-            return import_file(folder / f"{name}.py")
-        return importlib.import_module(f"{_package(self._evaluators)}.{name}")
+        path = folder / f"{name}.py"
+        with authors_code(str(path), GradingError):
+            if name == OWN:
+                return import_file(path)
+            return importlib.import_module(f"{_package(self._evaluators)}.{name}")
+
+
+@contextlib.contextmanager
+def authors_code(what: str, kind: type[CuaGymError]) -> Iterator[None]:
+    """Around every call into files that a task's author wrote: they may raise anything.
+
+    Args:
+        what: the file, and what of it is called.
+        kind: the error to raise instead.
+    """
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        raise kind(f"{what} raised {type(error).__name__}: {error}") from error
 
 
 def _package(folder: Path) -> str:

@@ -5,13 +5,22 @@ Only shapes and types are judged here; what they mean together is judged by `cua
 
 from __future__ import annotations
 
+import datetime
 import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
 from cua_gym.errors import TaskError
 
@@ -25,6 +34,19 @@ __all__ = [
     "parse",
 ]
 
+
+def _day(text: str) -> str:
+    try:
+        datetime.date.fromisoformat(text)
+    except ValueError as error:
+        raise ValueError(f"there is no day {text}: {error}") from error
+    return text
+
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Command = Annotated[str, Field(pattern=r"\S")]
+Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$"), AfterValidator(_day)]
+ImageName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 GuestPath = Annotated[str, Field(pattern=r"^/[^\x00]*$")]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{1,63}$")]
 EvidenceName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
@@ -39,7 +61,7 @@ class _Strict(BaseModel):
 class MachineTable(_Strict):
     """The computer that the task wants; unset is the default of `MachineSpec`."""
 
-    image: str | None = None
+    image: ImageName | None = None
     cpus: int | None = Field(default=None, ge=1, le=64)
     memory_mb: int | None = Field(default=None, ge=256)
     screen: list[Size] | None = Field(default=None, min_length=2, max_length=2)
@@ -72,10 +94,10 @@ class SetupEntry(_Strict):
     """One setup step: ``file``, ``run`` or ``open``."""
 
     file: FileStep | None = None
-    run: str | None = None
+    run: Command | None = None
     open: list[str] | None = Field(default=None, min_length=1)
     user: Literal["root", "user"] = "user"
-    until: str | None = None
+    until: Command | None = None
     window: str | None = None
     timeout_s: Seconds = 120.0
 
@@ -86,6 +108,8 @@ class SetupEntry(_Strict):
             raise ValueError("a setup step has exactly one of 'file', 'run' and 'open'")
         if (self.open is None) != (self.window is None):
             raise ValueError("'open' and 'window' (a regular expression for its title) go together")
+        if self.open is not None and not self.open[0].strip():
+            raise ValueError("'open' begins with a program's name")
         if self.until is not None and self.run is None:
             raise ValueError("'until' belongs to 'run'")
         return self
@@ -97,7 +121,7 @@ class EvidenceEntry(_Strict):
     name: EvidenceName
     file: GuestPath | None = None
     glob: GuestPath | None = None
-    command: str | None = None
+    command: Command | None = None
     clipboard: Literal[True] | None = None
     windows: Literal[True] | None = None
     a11y: Literal[True] | None = None
@@ -126,16 +150,16 @@ class TaskFile(_Strict):
     """``task.toml``."""
 
     name: Name
-    title: str = Field(min_length=1)
-    instruction: str = Field(min_length=1)
-    area: str = Field(min_length=1)
+    title: Text
+    instruction: Text
+    area: Text
     level: int = Field(ge=1, le=3)
     expected_steps: int = Field(ge=1)
-    measures: str = Field(min_length=1)
+    measures: Text
     tool_policy: Literal["gui", "shell", "both"] = "gui"
     backend: Literal["vm", "any"] = "vm"
     feasible: bool = True
-    pinned_date: str | None = Field(default=None, pattern=r"^\d{4}-\d{2}-\d{2}$")
+    pinned_date: Day | None = None
     machine: MachineTable = MachineTable()
     limits: LimitsTable = LimitsTable()
     setup: list[SetupEntry] = []
@@ -175,6 +199,8 @@ def parse(path: Path, model: type[Model]) -> Model:
         raise TaskError(f"{path} is missing; `cua-gym task new` shows a whole task") from error
     except UnicodeDecodeError as error:
         raise TaskError(f"{path} is not UTF-8: {error}") from error
+    except OSError as error:
+        raise TaskError(f"{path} cannot be read: {error.strerror}") from error
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

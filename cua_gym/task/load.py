@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import hashlib
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_type_hints
-
-from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from cua_gym import template
-from cua_gym.errors import GradingError, TaskError
-from cua_gym.grading.check import Check, argument_faults
+from cua_gym.errors import TaskError
 from cua_gym.grading.checkpoints import Checkpoint
-from cua_gym.grading.items import Evidence, Item
 from cua_gym.grading.library import CheckLibrary
 from cua_gym.grading.probes import RESERVED, Probe
 from cua_gym.image.recipe import bundled_images, recipe_names
 from cua_gym.machine.base import MachineSpec
+from cua_gym.task.checkpoints import checkpoint_faults, evidence_names, value_faults
 from cua_gym.task.files import (
-    CheckpointEntry,
     CheckpointsFile,
     EvidenceEntry,
+    SetupEntry,
     TaskFile,
     fault,
     parse,
@@ -35,11 +31,13 @@ from cua_gym.task.model import Limits, Task, Variation
 __all__ = ["load_task"]
 
 _LIVE = ("clipboard", "windows", "a11y")
-_ANY_TYPE = ConfigDict(arbitrary_types_allowed=True)
+_PYTHON = ("vary.py", "oracle.py", "hidden/answers.py", "hidden/checks.py")
+_TRIED = (0, 1, 2)
+"""Seeds whose variations are judged with the task."""
 
 
 def load_task(folder: Path, evaluators: Path | None = None) -> Task:
-    """Read and judge a task folder, its first variation included.
+    """Read and judge a task folder, its first variations included.
 
     Args:
         evaluators: the suite's check functions; by default ``evaluators`` beside ``tasks``.
@@ -50,42 +48,66 @@ def load_task(folder: Path, evaluators: Path | None = None) -> Task:
     folder = folder.resolve()
     evaluators = (evaluators or folder.parent.parent / "evaluators").resolve()
     task_file, hidden_file = folder / "task.toml", folder / "hidden" / "checkpoints.toml"
+    if faults := list(_file_faults(folder)):
+        raise TaskError("\n".join(faults))
     declared = parse(task_file, TaskFile)
     checkpoints = parse(hidden_file, CheckpointsFile)
     faults = [
         *_task_faults(task_file, declared),
-        *_checkpoint_faults(hidden_file, checkpoints, declared, evaluators),
+        *_source_faults(folder),
+        *checkpoint_faults(hidden_file, checkpoints, declared, evaluators),
     ]
     if faults:
         raise TaskError("\n".join(faults))
     task = _build(folder, evaluators, declared, checkpoints)
-    if faults := list(_variation_faults(task, task_file, hidden_file, declared)):
-        raise TaskError("\n".join(faults))
+    for seed in _TRIED:
+        if faults := list(_variation_faults(task, task_file, hidden_file, declared, seed)):
+            raise TaskError("\n".join(faults))
     return task
+
+
+def _file_faults(folder: Path) -> Iterator[str]:
+    """What must be right before anything here is read on, or run."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_symlink():
+            # It could bring a file of the host, or a hidden one, into the machine.
+            yield f"{path} is a link; put the file itself there"
+        elif not path.is_file() and not path.is_dir():
+            yield f"{path} is neither a file nor a folder; remove it"
+        elif path.relative_to(folder).as_posix() in _PYTHON:
+            try:
+                _python(path)
+            except OSError as error:
+                yield f"{path} cannot be read: {error.strerror}"
+            except (SyntaxError, ValueError) as error:
+                yield f"{path} is no Python: {error}"
+    oracle = folder / "oracle.py"
+    if not oracle.exists():
+        yield f"{oracle} is missing; a task that nobody can show solved is not graded"
+
+
+def _python(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8-sig"), str(path))
+
+
+def _source_faults(folder: Path) -> Iterator[str]:
+    """Values that no seed decides, and an oracle that solves nothing; none of it is run."""
+    for path in (folder / "vary.py", folder / "hidden/answers.py"):
+        if path.exists():
+            for line, message in drifting_code(_python(path)):
+                yield f"{path}:{line}: {message}"
+    oracle = folder / "oracle.py"
+    named = [node.name for node in _python(oracle).body if isinstance(node, ast.FunctionDef)]
+    if "solve" not in named:
+        yield f"{oracle} defines no solve(params, desk); `cua-gym task new` shows one"
 
 
 def _task_faults(path: Path, declared: TaskFile) -> Iterator[str]:
     folder = path.parent
     if declared.name != folder.name:
         yield fault(path, ["name"], f"name {declared.name!r} must be the folder's, {folder.name!r}")
-    pinned = declared.pinned_date is not None
-    for message in drifting_text(declared.instruction, pinned):
-        yield fault(path, ["instruction"], message)
-    for number, step in enumerate(declared.setup):
-        for text in (step.run, step.until, step.file and step.file.content, *(step.open or ())):
-            for message in drifting_text(text or "", date_pinned=True):
-                yield fault(path, ["setup", number], message)
-        if step.window is not None:
-            yield from _regex_fault(path, number, step.window)
     if declared.machine.image is not None:
         yield from _image_fault(path, declared.machine.image)
-    for file in ("vary.py", "hidden/answers.py"):
-        source = folder / file
-        if source.is_file():
-            for line, message in drifting_code(source.read_text("utf-8")):
-                yield f"{source}:{line}: {message}"
-    if not (folder / "oracle.py").is_file():
-        yield f"{folder / 'oracle.py'} is missing; a task that nobody can show solved is not graded"
     names = [e.name for e in declared.evidence]
     for number, name in enumerate(names):
         if name in RESERVED:
@@ -101,59 +123,6 @@ def _image_fault(path: Path, image: str) -> Iterator[str]:
         near = difflib.get_close_matches(image, names, n=3, cutoff=0.4) or names
         message = f"no recipe of an image {image!r} in {search[0]} or among the bundled ones"
         yield fault(path, ["machine", "image"], f"{message}; there is {', '.join(near)}")
-
-
-def _regex_fault(path: Path, number: int, pattern: str) -> Iterator[str]:
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        yield fault(path, ["setup", number, "window"], f"no regular expression: {error}")
-
-
-def _checkpoint_faults(
-    path: Path, declared: CheckpointsFile, task: TaskFile, evaluators: Path
-) -> Iterator[str]:
-    points = declared.checkpoint
-    if not points:
-        yield f"{path}: no checkpoints, so nothing could be graded; add a [[checkpoint]]"
-        return
-    known = {e.name for e in task.evidence} | {"answer", "submission"}
-    library = CheckLibrary(evaluators, path.parent)
-    for number, point in enumerate(points):
-        where: tuple[str | int, ...] = ("checkpoint", number)
-        if point.id in [p.id for p in points[:number]]:
-            yield fault(path, [*where, "id"], f"checkpoint {point.id!r} is there twice; rename one")
-        for earlier in points[:number]:
-            if _question(earlier) == _question(point):
-                message = f"{point.id!r} asks the same as {earlier.id!r}; remove one"
-                yield fault(path, [*where, "check"], message)
-        if point.weight == 0:
-            yield fault(path, [*where, "weight"], "a weight of 0 counts for nothing; remove it")
-        if point.weight < 0 and point.required:
-            yield fault(path, [*where, "required"], "a negative checkpoint cannot be required")
-        for name in _evidence(point):
-            if name not in known:
-                message = f"no evidence {name!r} is declared; there is {', '.join(sorted(known))}"
-                yield fault(path, [*where, "evidence"], message)
-        try:
-            function = library.find(point.check)
-        except GradingError as error:
-            yield fault(path, [*where, "check"], str(error))
-            continue
-        subject = Evidence if isinstance(point.evidence, list) else Item
-        for message in argument_faults(function, subject, set(point.args)):
-            yield fault(path, [*where, "args"], f"{point.check}: {message}")
-    total = math.fsum(p.weight for p in points if p.weight > 0)
-    if abs(total - 1) > 1e-9:
-        yield f"{path}: positive weights sum to {total:g}; they must sum to 1"
-
-
-def _question(point: CheckpointEntry) -> tuple[object, ...]:
-    return point.check, repr(_evidence(point)), repr(sorted(point.args.items()))
-
-
-def _evidence(point: CheckpointEntry) -> list[str]:
-    return point.evidence if isinstance(point.evidence, list) else [point.evidence]
 
 
 def _build(
@@ -191,7 +160,7 @@ def _build(
                 weight=p.weight,
                 required=bool(p.required) if marked else p.weight > 0,
                 check=p.check,
-                evidence=tuple(_evidence(p)),
+                evidence=tuple(evidence_names(p)),
                 listed=isinstance(p.evidence, list),
                 args=p.args,
                 negate=p.negate,
@@ -219,19 +188,28 @@ def _probe(entry: EvidenceEntry) -> Probe:
 
 
 def _variation_faults(
-    task: Task, task_file: Path, hidden_file: Path, declared: TaskFile
+    task: Task, task_file: Path, hidden_file: Path, declared: TaskFile, seed: int
 ) -> Iterator[str]:
-    """Faults that show only once the first seed's values are there."""
-    variation = task.variation(0)
-    again = task.variation(0)
-    if (variation.params, variation.inputs) != (again.params, again.inputs):
-        yield f"{task.folder / 'vary.py'}: seed 0 gave two different results; use only its rng"
+    """Faults that show only once a seed's values are there."""
+    try:
+        variation, again = task.variation(seed), task.variation(seed)
+    except TaskError as error:
+        yield f"{error} (seed {seed})"
+        return
+    for file, one, two in (
+        ("vary.py", (variation.params, variation.inputs), (again.params, again.inputs)),
+        ("hidden/answers.py", variation.answers, again.answers),
+    ):
+        if one != two:
+            path = task.folder / file
+            yield f"{path}: seed {seed} gave two different results; use only what it is given"
+    if not variation.instruction:
+        yield fault(task_file, ["instruction"], f"it is blank for seed {seed}")
+    for message in drifting_text(variation.instruction, declared.pinned_date is not None):
+        yield fault(task_file, ["instruction"], message)
     for number, step in enumerate(declared.setup):
-        texts = [step.run, step.until, step.open, step.window]
-        if step.file is not None:
-            texts += [step.file.to, step.file.content, step.file.source]
-            yield from _source_fault(task_file, number, step.file.source, variation)
-        yield from _fill_faults(task_file, ["setup", number], texts, variation.params)
+        for message in _step_faults(step, variation):
+            yield fault(task_file, ["setup", number], message)
     for number, entry in enumerate(declared.evidence):
         texts = [entry.file, entry.glob, entry.command]
         yield from _fill_faults(task_file, ["evidence", number], texts, variation.params)
@@ -246,36 +224,31 @@ def _variation_faults(
             yield from unfilled
             continue
         filled = template.fill(dict(point.args), values)
-        for message in _type_faults(library.find(point.check), filled):
+        for message in value_faults(library.find(point.check), filled):
             yield fault(hidden_file, where, f"{point.check}: {message}")
 
 
-def _type_faults(function: Check, arguments: Mapping[str, object]) -> Iterator[str]:
-    """A text where a list belongs would be taken letter by letter, and pass."""
-    hints = get_type_hints(function)
-    for name, value in arguments.items():
-        kind = TypeAdapter(hints.get(name, Any), config=_ANY_TYPE)
-        try:
-            kind.validate_python(value, strict=True)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = "".join(f"[{part}]" for part in first["loc"] if isinstance(part, int))
-            yield f"{name}{place} is {first['input']!r:.80}: {first['msg']}"
-
-
-def _source_fault(
-    path: Path, number: int, source: str | None, variation: Variation
-) -> Iterator[str]:
-    if source is None:
-        return
+def _step_faults(step: SetupEntry, variation: Variation) -> Iterator[str]:
+    file = step.file
+    texts = [step.run, step.until, *(step.open or ()), *((file.content, file.to) if file else ())]
+    # As when the step is done: what a value brings into the pattern is text, not a pattern.
+    literal = {key: re.escape(str(value)) for key, value in variation.params.items()}
     try:
-        name = template.fill_text(source, variation.params).removeprefix("inputs/")
-    except template.TemplateError:
-        return  # reported with the step's other texts
-    if name not in variation.inputs:
+        shown = [template.fill_text(text or "", variation.params) for text in texts]
+        window = template.fill_text(step.window or "", literal)
+        source = template.fill_text((file and file.source) or "", variation.params)
+    except template.TemplateError as error:
+        yield str(error)
+        return
+    for text in shown:
+        yield from drifting_text(text, date_pinned=True)
+    try:
+        re.compile(window)
+    except re.error as error:
+        yield f"window {window!r} is no regular expression: {error}"
+    if file and file.source is not None and source.removeprefix("inputs/") not in variation.inputs:
         known = ", ".join(sorted(variation.inputs)) or "none"
-        message = f"no input {name!r} in inputs/ or from vary.py's inputs(); there is {known}"
-        yield fault(path, ["setup", number, "from"], message)
+        yield f"no input {source!r} in inputs/ or from vary.py's inputs(); there is {known}"
 
 
 def _fill_faults(

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from cua_gym import template
 from cua_gym.errors import TaskError
 from cua_gym.grading.checkpoints import Checkpoint, Rubric
-from cua_gym.grading.library import import_file
+from cua_gym.grading.library import authors_code, import_file
 from cua_gym.grading.probes import Probe
 from cua_gym.machine.base import MachineSpec
 from cua_gym.task.files import SetupEntry
@@ -87,11 +87,8 @@ class Task:
         path = self.folder / name
         if not path.is_file():
             return None
-        try:
+        with authors_code(str(path), TaskError):
             return import_file(path)
-        except Exception as error:
-            # An author's file may raise anything while it is imported.
-            raise TaskError(f"{path}: {type(error).__name__}: {error}") from error
 
     def variation(self, seed: int) -> Variation:
         """The task for one seed: the same on every machine and in every process.
@@ -133,11 +130,8 @@ class Task:
         if function is None:
             return dict(default)
         path = self.folder / file
-        try:
+        with authors_code(f"{path}: {name}()", TaskError):
             result = function(*arguments)
-        except Exception as error:
-            # An author's function may raise anything.
-            raise TaskError(f"{path}: {name}() raised {type(error).__name__}: {error}") from error
         if not isinstance(result, Mapping):
             raise TaskError(f"{path}: {name}() returned {type(result).__name__}, not a dict")
         return dict(result)
@@ -190,7 +184,7 @@ def _require_plain(path: Path, function: str, values: Mapping[str, Any]) -> None
             raise TaskError(f"{path}: {function}() has the key {key!r}; keys are identifiers")
     try:
         copy = json.loads(json.dumps(values, allow_nan=False))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise TaskError(f"{path}: {function}() must give plain JSON values: {error}") from error
     if copy != values:
         # A tuple would come back from the record as a list.

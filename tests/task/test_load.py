@@ -12,22 +12,7 @@ import pytest
 
 from cua_gym.errors import TaskError
 from cua_gym.task import Suite, bundled_suite, find_task, load_task, new_task
-
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A fresh task as `cua-gym task new` writes it, in a suite of its own."""
-    (tmp_path / "evaluators").symlink_to(ROOT / "evaluators")
-    return new_task(tmp_path / "tasks", "word-task")
-
-
-def edit(path: Path, old: str, new: str) -> None:
-    """Replace one text, which must be there."""
-    text = path.read_text()
-    assert old in text
-    path.write_text(text.replace(old, new, 1))
+from tests.task.conftest import ROOT, edit
 
 
 def test_a_new_task_is_whole(folder: Path):
@@ -80,6 +65,32 @@ POINT = '\n[[checkpoint]]\nid = "{}"\nweight = {}\ncheck = "{}"\nevidence = "{}"
         ("hidden/checkpoints.toml", '"{params.word}"', '"{answer.x}"', "unknown placeholder"),
         ("hidden/checkpoints.toml", 'evidence = "word"', 'evidence = "w"', "no evidence 'w'"),
         ("hidden/checkpoints.toml", 'evidence = "word"', 'evidence = ["word"]', "must be one name"),
+        ("task.toml", "level = 1", 'level = 1\npinned_date = "2025-02-31"', "no day 2025-02-31"),
+        ("task.toml", 'area = "editor"', 'area = "  "', r"toml:\d+: area: "),
+        ("task.toml", 'open = ["mousepad"]', 'open = [" "]', "begins with a program's name"),
+        ("task.toml", 'open = ["mousepad"]\nwindow = "Mousepad"', 'run = ""', r"\.run: "),
+        ("task.toml", 'file = "/home/user/Documents/word.txt"', 'command = " "', r"\.command: "),
+        ("task.toml", "[limits]", '[machine]\nimage = "../etc"\n\n[limits]', r"machine\.image: "),
+        ("hidden/checkpoints.toml", "args = {", 'args = { case = "lower",', "'exact' or 'fold'"),
+        ("hidden/checkpoints.toml", "args = {", 'args = { encoding = "utf9",', "unknown encoding"),
+        (
+            "hidden/checkpoints.toml",
+            'text.equals"\nevidence = "word"\nargs = { expected = "{params.word}" }',
+            'text.matches"\nevidence = "word"\nargs = { pattern = "(" }',
+            r"toml:7: text\.matches: pattern is '\(', which raised error",
+        ),
+        (
+            "hidden/checkpoints.toml",
+            'text.equals"\nevidence = "word"\nargs = { expected = "{params.word}" }',
+            'numbers_dates.number"\nevidence = "word"\nargs = { expected = 5, absolute = inf }',
+            "absolute is inf: .*finite",
+        ),
+        (
+            "hidden/checkpoints.toml",
+            'text.equals"\nevidence = "word"\nargs = { expected = "{params.word}" }',
+            'data.csv_rows"\nevidence = "word"\nargs = { expected = [], delimiter = ", " }',
+            "delimiter is ', ', which raised TypeError",
+        ),
         ("vary.py", "return", "return 1 #", "returned int, not a dict"),
         ("vary.py", '"word":', '"word": {1}, "w":', "plain JSON"),
         ("vary.py", '"word":', '"word": (1,), "w":', "lists, not tuples"),
@@ -111,6 +122,19 @@ def test_all_faults_come_at_once(folder: Path):
     assert len(str(caught.value).splitlines()) == 3
 
 
+def test_a_blank_instruction_is_refused(folder: Path):
+    """As it is written, and as a seed fills it."""
+    path = folder / "task.toml"
+    edit(path, "A text editor is open. Write the word {word} and save it as", "{word}")
+    edit(path, " /home/user/Documents/word.txt.\n", "\n")
+    edit(folder / "vary.py", "return {", 'return {"word": " "} if rng.random() < 2 else {')
+    with pytest.raises(TaskError, match=r"toml:\d+: it is blank for seed 0"):
+        load_task(folder)
+    edit(path, '"""\n{word}', '"""\n ')
+    with pytest.raises(TaskError, match=r"toml:\d+: instruction: "):
+        load_task(folder)
+
+
 def test_no_checkpoints_are_refused(folder: Path):
     """Nor none of the file (B145)."""
     (folder / "hidden/checkpoints.toml").write_text("checkpoint = []\n")
@@ -131,43 +155,19 @@ def test_no_checkpoints_are_refused(folder: Path):
             + 'args = { expected = "{params.word}" }\n',
             "asks the same as 'word-saved'",
         ),
+        (
+            POINT.format("again", -0.5, "text.equals", "word")
+            + 'args = { variants = [], case = "exact", expected = "{params.word}" }\n',
+            "asks the same as 'word-saved'",
+        ),
     ],
 )
 def test_a_checkpoint_twice_is_refused(folder: Path, more: str, message: str):
-    """By its name or by its question (B149)."""
+    """By its name or by its question, defaults spelled out or not (B149)."""
     path = folder / "hidden/checkpoints.toml"
     path.write_text(path.read_text() + more)
     with pytest.raises(TaskError, match=message):
         load_task(folder)
-
-
-@pytest.mark.parametrize(
-    ("text", "flagged"),
-    [
-        ("Open https://www.amazon.com/x and", True),
-        ("Open http://shop.test/ and", False),
-        ("Open http://localhost:8000/ and", False),
-        ("Write today's date and", True),
-        ("Book for next week and", True),
-        ("The latest entry and", True),
-        ("Write 2025-03-14 and", False),
-    ],
-)
-def test_what_drifts_is_flagged(folder: Path, text: str, flagged: bool):
-    """The live web and words that mean now (B148)."""
-    edit(folder / "task.toml", "Write the word", text + " write the word")
-    if flagged:
-        with pytest.raises(TaskError, match=r"task\.toml:\d+: "):
-            load_task(folder)
-    else:
-        load_task(folder)
-
-
-def test_a_pinned_date_allows_today(folder: Path):
-    """It then has one meaning."""
-    edit(folder / "task.toml", "Write the word", "Write today's word")
-    edit(folder / "task.toml", "level = 1", 'level = 1\npinned_date = "2025-03-14"')
-    load_task(folder)
 
 
 def test_a_missing_input_is_named(folder: Path):
