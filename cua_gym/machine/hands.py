@@ -32,9 +32,9 @@ DRAG_HOLD_S = 0.15
 
 # A drop is taken only from a program that has said yes. It is asked by one motion, fetches the
 # data, answers a later motion, and hears of none that came while it was busy. So the pointer
-# stays at the end for some motions more, each when the screen shows the one before (it has the
-# pointer in it) and rests. A file dropped in a file manager, on two cores with fifteen busy
-# processes: no time out of eight with a fixed wait, see docs/tested.md.
+# stays over the end for some motions more, each made when the screen shows the one before (the
+# pointer is in it) and rests. Measured with Thunar on a busy host: a wait of 0.15 s and no motion
+# dropped a file in none of 14 drags by one row.
 DROP_MOTIONS = 6
 DROP_REST = Settle(first_s=0.25, quiet_s=0.12, max_s=1.0)
 
