@@ -147,8 +147,9 @@ def test_keymap_follows_the_layout(desktop: Desktop) -> None:
     for layout in ("us", "de", "fr", "us(intl)"):
         desktop.layout(layout)
         keymap = Keymap.parse(desktop.ops.call("keymap"))
-        named = named_keymap(layout)
-        assert {c: keymap.keycodes[c] for c in named.keycodes} == named.keycodes
+        # Strokes, not keys: later versions of a layout put more characters behind AltGr.
+        named = named_keymap(layout).strokes
+        assert {c: keymap.strokes[c] for c in named} == named
     desktop.layout("us")
     desktop.press("caps_lock", True)
     desktop.press("caps_lock", False)
