@@ -116,7 +116,7 @@ def find(
     *,
     app: str | None = None,
     nth: int = 0,
-    timeout_s: float = 20.0,
+    timeout_s: float = 60.0,
 ) -> dict[str, Any]:
     """A shown node, by exact role (None: any) and a regular expression for its name.
 
