@@ -69,7 +69,7 @@ class Qmp:
         arguments: Mapping[str, Any] | None = None,
         *,
         fds: Sequence[int] = (),
-        timeout_s: float = 10.0,
+        timeout_s: float = 20.0,
     ) -> Any:
         """Send a command and return its ``return`` value.
 
