@@ -40,9 +40,11 @@ def regrade(folder: RunFolder, *, save: bool, note: Callable[[str], None]) -> Ro
     try:
         task = _task(episode)
         variation = task.variation(episode["seed"])
+        if variation.params != episode["params"]:
+            raise TaskError(f"seed {episode['seed']} no longer gives the values of that attempt")
     except TaskError as error:
         # One lost task must not keep the other attempts of a run from being graded.
-        outcome = Outcome.unscored("grader", "grade", f"the task cannot be read now: {error}")
+        outcome = Outcome.unscored("grader", "grade", f"the task cannot be graded now: {error}")
         return Row(episode["task"], episode["agent"], episode["seed"], outcome, folder.path)
     if task.hash != episode["task_hash"]:
         note(f"{folder.path}: the task {task.name} has changed since this attempt")

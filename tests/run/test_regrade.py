@@ -59,3 +59,12 @@ def test_a_task_that_is_gone(attempt: RunFolder, suite: Suite) -> None:
     (suite.path / "tasks/type-word/task.toml").unlink()
     row = regrade(attempt, save=False, note=lambda _: None)
     assert row.outcome.reason == "grader"
+
+
+def test_other_values_are_another_question(attempt: RunFolder) -> None:
+    """What a seed gave then is what its evidence answers; other values are graded by nobody."""
+    episode = json.loads(attempt.episode.read_text())
+    attempt.episode.write_text(json.dumps(episode | {"params": {"word": "another"}}))
+    row = regrade(attempt, save=False, note=lambda _: None)
+    assert row.outcome.reason == "grader"
+    assert "no longer gives the values" in (row.outcome.cause or "")
