@@ -34,11 +34,18 @@ def _prefix(root: bool) -> tuple[str, ...]:
     inner = (*_DIE, *_SPACES)
     choices: tuple[tuple[str, ...], ...] = ((*inner, "--mount-proc"), inner)
     if not root:
+        # Asked first without ids of its own: where the kernel refuses, the process that `unshare`
+        # starts to map them waits for ever.
+        if not _works(["unshare", "--user", "--map-root-user"]):
+            return _DIE
         choices = ((*_MAPPED, *choices[0]), (*_MAPPED, *choices[1]))
-    for choice in choices:
-        if subprocess.run([*choice, "true"], capture_output=True, check=False).returncode == 0:
-            return choice
-    return _DIE
+    return next((choice for choice in choices if _works(choice)), _DIE)
+
+
+def _works(prefix: Sequence[str]) -> bool:
+    command = [*prefix, "true"]
+    null = subprocess.DEVNULL
+    return subprocess.run(command, stdout=null, stderr=null, check=False).returncode == 0
 
 
 def contained(command: Sequence[str]) -> list[str]:
