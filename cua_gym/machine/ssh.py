@@ -13,6 +13,7 @@ asks for a password (``sudo`` without NOPASSWD) fails at once.
 from __future__ import annotations
 
 import errno
+import math
 import os
 import shlex
 import socket
@@ -56,7 +57,8 @@ class SshShell:
         host_keys: the server's public keys (``"ssh-ed25519 AAAA..."``), any one accepted.
         desktop_user: the account that ``user=None`` stands for, entered through `AS_USER`; None
             or the login account itself: commands run as they come.
-        boot_deadline_s: how long connecting may retry while the guest boots.
+        boot_deadline_s: how long connecting may retry while the guest boots; connecting again to
+            a guest that had answered gets seconds.
         stall_s: how long a transfer may stand still; one that crawls ends too (`Pace`).
     """
 
@@ -108,7 +110,11 @@ class SshShell:
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
     ) -> Completed:
-        """See `cua_gym.machine.base.Shell.run`; ``timeout_s`` does not count connecting."""
+        """See `cua_gym.machine.base.Shell.run`.
+
+        ``timeout_s`` does not count connecting; a guest that had answered and is gone is waited
+        for no longer than another ``timeout_s``, or some seconds.
+        """
         argv = argv_of(command)
         token = new_token()
         prepared = self._command(token, argv, user, cwd, env or {})
@@ -149,7 +155,7 @@ class SshShell:
         return Command(token, words, guard=("id", "-u", "--", account))
 
     def _collect(self, command: Command, stdin: bytes, timeout_s: float) -> Completed:
-        channel = self._exec(command.line)
+        channel = self._exec(command.line, timeout_s)
         channel.settimeout(None)
 
         def feed(data: bytes) -> None:
@@ -178,8 +184,8 @@ class SshShell:
         finally:
             channel.close()
 
-    def _exec(self, line: bytes) -> paramiko.Channel:
-        return self._connection.channel(lambda channel: channel.exec_command(line))
+    def _exec(self, line: bytes, wait_s: float = math.inf) -> paramiko.Channel:
+        return self._connection.channel(lambda channel: channel.exec_command(line), wait_s)
 
     def _status(self, channel: paramiko.Channel) -> int:
         """Exit status of a channel whose command has ended, or should have."""

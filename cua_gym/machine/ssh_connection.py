@@ -15,6 +15,7 @@ import base64
 import binascii
 import errno
 import logging
+import math
 import socket
 import threading
 import time
@@ -35,6 +36,7 @@ __all__ = ["Pace", "SshConnection"]
 _BANNER_S = 15.0  # one attempt; a busy emulated guest needs seconds for its key exchange
 _KEEPALIVE_S = 15
 _RETRY_S = 0.2
+_AGAIN_S = 10.0  # for a server that was up: a restart of it takes seconds
 _SLOWEST = 32 << 10  # bytes a second; a guest on a busy emulated machine moves some hundred KiB
 
 
@@ -96,7 +98,8 @@ class SshConnection:
         key: private key file of that account.
         host_keys: the guest's public host keys, ``"ssh-ed25519 AAAA..."``; any one of them is
             accepted and nothing else.
-        boot_deadline_s: how long one connect may retry.
+        boot_deadline_s: how long connecting may retry while no server has answered yet. One that
+            had answered and is gone has not gone to boot: it gets seconds.
         stall_s: how long the server may keep silent when an answer is due.
     """
 
@@ -121,6 +124,7 @@ class SshConnection:
         self._attempt: paramiko.Transport | None = None
         self._cancel = threading.Event()
         self._closed = False
+        self._answered = False
         self._warming: threading.Thread | None = None
 
     def warm(self) -> None:
@@ -135,8 +139,12 @@ class SshConnection:
         self._warming = threading.Thread(target=work, name="ssh-warm", daemon=True)
         self._warming.start()
 
-    def transport(self) -> paramiko.Transport:
+    def transport(self, wait_s: float = math.inf) -> paramiko.Transport:
         """The live, authenticated connection.
+
+        Args:
+            wait_s: for connecting again, which gets some seconds at least, to a server that had
+                answered before; a guest that boots has its own deadline.
 
         Raises:
             MachineLost: closed, or the machine's channel is gone.
@@ -148,21 +156,30 @@ class SshConnection:
                 raise MachineLost("this shell is closed; take the machine's current one")
             if self._transport is None or not self._transport.is_active():
                 self._drop()
-                self._transport = self._retry()
+                self._transport = self._retry(wait_s)
+                self._answered = True
             return self._transport
 
-    def channel(self, request: Callable[[paramiko.Channel], None]) -> paramiko.Channel:
+    def channel(
+        self, request: Callable[[paramiko.Channel], None], wait_s: float = math.inf
+    ) -> paramiko.Channel:
         """A new session channel on which ``request`` (exec, subsystem) was granted.
 
+        ``wait_s`` as for `transport`.
         A connection found dead here is replaced once: nothing was asked of the guest yet.
         """
         for last in (False, True):
-            transport = self.transport()
+            transport = self.transport(wait_s)
             try:
                 channel = transport.open_session(timeout=self.stall_s)
                 break
             except (paramiko.SSHException, EOFError, OSError) as error:
-                if not transport.is_active() and not transport.sock.stalled and not last:
+                # The reader tells the end of the stream before it calls itself inactive.
+                dead = isinstance(error, EOFError) or not transport.is_active()
+                if dead and not transport.sock.stalled and not last:
+                    with self._lock:
+                        if self._transport is transport:
+                            self._drop()
                     continue
                 if isinstance(error, paramiko.ChannelException):
                     raise MachineError(
@@ -245,17 +262,27 @@ class SshConnection:
             _end(self._transport)
             self._transport = None
 
-    def _retry(self) -> paramiko.Transport:
+    def _retry(self, wait_s: float) -> paramiko.Transport:
         """Try until the deadline; only what a booting guest may cause is tried again."""
-        deadline = time.monotonic() + self._boot_deadline_s
+        begun = time.monotonic()
+        # A server that was up: refusals are tried again for seconds; silence is waited for as on a
+        # live connection, once, and no longer than the caller would.
+        retry_s = _AGAIN_S if self._answered else self._boot_deadline_s
+        patience_s = max(_AGAIN_S, min(wait_s, self.stall_s)) if self._answered else retry_s
         last: Exception = TimeoutError("not tried")
-        while (left := deadline - time.monotonic()) > 0:
+        while (passed := time.monotonic() - begun) < retry_s:
             try:
-                return self._once(left)
+                return self._once(patience_s - passed)
             except (paramiko.SSHException, EOFError, OSError) as error:
                 last = error
-            if self._cancel.wait(min(_RETRY_S, left)):
+            if self._cancel.wait(min(_RETRY_S, retry_s - passed)):
                 raise MachineLost("disconnected while connecting")
+        if self._answered:
+            raise MachineTimeout(
+                "the guest's SSH server had answered before and did not again within "
+                f"{time.monotonic() - begun:.0f} s; last failure: {last!r}. "
+                "It was stopped, or the guest hangs"
+            ) from last
         raise MachineTimeout(
             f"no SSH server answered within {self._boot_deadline_s:g} s; last failure: {last!r}. "
             "Look at the machine's screen: it may still boot, or its sshd did not start"
@@ -273,8 +300,8 @@ class SshConnection:
             if self._cancel.is_set():
                 raise EOFError("disconnected")
             _quiet(transport)
-            transport.banner_timeout = min(_BANNER_S, left)
-            transport.handshake_timeout = min(_BANNER_S, left)
+            attempt_s = left if self._answered else min(_BANNER_S, left)
+            transport.banner_timeout = transport.handshake_timeout = attempt_s
             transport.auth_timeout = min(2 * _BANNER_S, left)
             kinds = {kind for kind, _ in self._pinned}
             options = transport.get_security_options()
