@@ -8,8 +8,8 @@ archive nor a link planted in the target can lead outside. Everything else is wr
     [{"name": "leak", "kind": "link", "target": "/etc/passwd"}, ...]
 
 ``kind`` is ``link``, ``hardlink``, ``special`` (device, pipe, ...) or ``refused`` (absolute, with
-``..``, below a link, twice, too deep, the record's own name), with ``target`` where there is one. Odd bytes
-in names are JSON's lone surrogates, as `os.fsdecode` gives them.
+``..``, below a link, twice, too deep, the record's own name), with ``target`` where there is one.
+Odd bytes in names are JSON's lone surrogates, as `os.fsdecode` gives them.
 
 Leaves running tar in the guest to `ssh`.
 """

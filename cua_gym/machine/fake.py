@@ -7,11 +7,11 @@ a private host folder. It passes the same contract as a real machine and is neve
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import threading
 import time
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -20,7 +20,8 @@ import numpy as np
 from cua_gym.errors import ActionError, MachineLost, StateMismatch
 from cua_gym.machine.base import Button, Frame, MachineSpec, Rgb, State
 from cua_gym.machine.keyboard import canonical
-from cua_gym.machine.local_shell import LocalShell
+from cua_gym.machine.local_shell import LocalShell, copy_folder
+from cua_gym.machine.tree import remove_tree
 
 __all__ = ["BUTTON_BOX", "FakeMachine"]
 
@@ -151,7 +152,8 @@ class FakeMachine:
         """Copy text, colour and files."""
         self.check()
         copy = self._store / key
-        shutil.copytree(self._root, copy, symlinks=True, dirs_exist_ok=True)
+        copy.mkdir(parents=True, exist_ok=True)
+        copy_folder(self._root, copy)
         self._states[key] = (self.typed, self.green, copy)
         return State(self.spec, key)
 
@@ -162,8 +164,9 @@ class FakeMachine:
         if state.key not in self._states:
             raise StateMismatch(f"this fake machine never saved {state.key!r}")
         self.typed, self.green, copy = self._states[state.key]
-        shutil.rmtree(self._root)
-        shutil.copytree(copy, self._root, symlinks=True)
+        remove_tree(self._root)
+        self._root.mkdir(mode=0o700)
+        copy_folder(copy, self._root)
         self.position = (0, 0)
         self.release_all()
         self._change()
@@ -186,9 +189,11 @@ class FakeMachine:
 
     def close(self) -> None:
         """Remove its folders."""
-        self.closed = True
-        shutil.rmtree(self._root, ignore_errors=True)
-        shutil.rmtree(self._store, ignore_errors=True)
+        if not self.closed:
+            self.closed = True
+            for folder in (self._root, self._store):
+                with suppress(OSError):  # a command left behind may still write
+                    remove_tree(folder)
 
     def __enter__(self) -> Self:
         return self

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from cua_gym.errors import ActionError, MachineLost
-from cua_gym.machine.archive import TAR_CREATE, unpack
+from cua_gym.errors import ActionError, MachineError, MachineLost
+from cua_gym.machine.archive import TAR_CREATE, pack, unpack
 from cua_gym.machine.base import Completed, FileStat
 from cua_gym.machine.commands import (
     LINE_LIMIT,
@@ -29,8 +28,9 @@ from cua_gym.machine.commands import (
     script_of,
 )
 from cua_gym.machine.sftp import file_stat, guest_path
+from cua_gym.machine.tree import remove_tree
 
-__all__ = ["LocalShell"]
+__all__ = ["LocalShell", "copy_folder"]
 
 _SHELL = "CUA_GYM_SHELL"
 
@@ -161,13 +161,17 @@ class LocalShell:
         if where == self._root:
             raise PermissionError(errno.EPERM, "the root folder stays", path)
         if where.is_dir() and not where.is_symlink():
-            shutil.rmtree(where)
+            remove_tree(where)
         else:
             where.unlink(missing_ok=True)
 
     def put_dir(self, source: Path, path: str, *, user: str | None = None) -> None:
-        """Copy a host folder's contents, links as links."""
-        shutil.copytree(source, self.host_path(path), symlinks=True, dirs_exist_ok=True)
+        """Copy a host folder's contents the same way as to a real guest, through tar."""
+        if not source.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(source))
+        where = self.host_path(path)
+        where.mkdir(parents=True, exist_ok=True)
+        copy_folder(source, where)
 
     def get_dir(self, path: str, target: Path, *, limit_bytes: int) -> None:
         """Copy a folder out the same way as from a real guest, through tar."""
@@ -197,6 +201,29 @@ class LocalShell:
         if not self._closed:
             self._closed = True
             _kill(_SHELL, self._token)
+
+
+def copy_folder(source: Path, target: Path) -> None:
+    """Copy one host folder's contents into another: links as links, pipes as pipes, any depth.
+
+    Raises:
+        MachineError: tar could not write it.
+    """
+    with subprocess.Popen(
+        ["tar", "-xf-", "--no-same-owner", "--preserve-permissions", f"--directory={target}"],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as tar:
+        assert tar.stdin is not None
+        assert tar.stderr is not None
+        try:
+            with tar.stdin:
+                pack(source, tar.stdin)
+        except BrokenPipeError:
+            pass  # tar ended early; its own words say why
+        complaint = tar.stderr.read().decode("utf-8", "replace").strip()
+    if tar.returncode:
+        raise MachineError(f"tar could not copy into {target}: {complaint[:500]}")
 
 
 def _kill(name: str, token: str) -> None:

@@ -6,7 +6,6 @@ program that makes a folder in a folder in a folder knows no such limits.
 
 from __future__ import annotations
 
-import os
 import secrets
 from pathlib import Path
 
@@ -26,16 +25,13 @@ def remove_tree(folder: Path) -> None:
     waiting = [folder]
     while waiting:
         at = waiting.pop()
-        with os.scandir(at) as listing:
-            entries = list(listing)
-        for entry in entries:
-            if not entry.is_dir(follow_symlinks=False):
-                os.unlink(entry.path)
+        for entry in list(at.iterdir()):
+            if entry.is_symlink() or not entry.is_dir():
+                entry.unlink()
                 continue
-            os.chmod(entry.path, 0o700)
+            entry.chmod(0o700)
             moved += 1
-            waiting.append(folder / f"{prefix}{moved}")
-            os.rename(entry.path, waiting[-1])
+            waiting.append(entry.rename(folder / f"{prefix}{moved}"))
         if at != folder:
             at.rmdir()
     folder.rmdir()

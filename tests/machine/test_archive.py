@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from cua_gym.errors import MachineError, OutOfSpace
 from cua_gym.machine.archive import LINKS_NAME, pack, unpack
+from cua_gym.machine.tree import remove_tree
 
 
 def _entry(
@@ -267,3 +268,59 @@ def test_any_damage_stays_inside(
     else:
         assert [path.name for path in folder.iterdir()] == ["t"]
         assert not any(path.is_symlink() for path in folder.rglob("*"))
+
+
+def test_a_deep_tree_is_refused_and_cleaned_up(tmp_path: Path) -> None:
+    """Folders deeper than anyone's work are written down; the depth breaks no clean-up."""
+    deep = [_entry("/".join(["d"] * depth), kind=tarfile.DIRTYPE) for depth in (99, 100, 101, 1500)]
+    unpack(_tar(*deep, _entry("ok", b"x")), tmp_path / "t", limit_bytes=100)
+    assert _records(tmp_path / "t") == {info.name: "refused" for info, _ in deep[2:]}
+    assert (tmp_path / "t" / "/".join(["d"] * 100)).is_dir()
+    with pytest.raises(OutOfSpace):
+        unpack(_tar(*deep, _entry("big", bytes(200))), tmp_path / "u", limit_bytes=100)
+    assert not (tmp_path / "u").exists()
+
+
+def test_pack_of_a_deep_folder(tmp_path: Path) -> None:
+    """Packing does not recurse; a socket, which no archive can hold, is left out."""
+    deep = tmp_path / "source" / "/".join(["d"] * 1050)
+    at = os.open(tmp_path, os.O_RDONLY)
+    for name in ["source", *["d"] * 1050]:
+        os.mkdir(name, dir_fd=at)
+        below = os.open(name, os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = below
+    os.close(at)
+    (deep / "x").write_bytes(b"x")
+    stream = io.BytesIO()
+    pack(tmp_path / "source", stream)
+    stream.seek(0)
+    with tarfile.open(fileobj=stream) as archive:
+        assert archive.getnames()[-1] == "d/" * 1050 + "x"
+    remove_tree(tmp_path / "source")
+
+
+def _extended(**headers: str) -> bytes:
+    info = tarfile.TarInfo("a")
+    info.pax_headers = headers
+    return info.tobuf(tarfile.PAX_FORMAT) + bytes(1024)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        _extended(mtime="nan"),
+        _extended(mtime="inf"),
+        _extended(mtime="1e30"),
+        _extended(path="a\0b"),
+        _extended(path="a\0/b"),
+        b"".join(tarfile.TarInfo.create_pax_global_header({"a": "b"}) for _ in range(2000)),
+    ],
+    ids=["nan", "inf", "huge", "nul", "nul-folder", "chain"],
+)
+def test_headers_that_no_tar_writes(tmp_path: Path, raw: bytes) -> None:
+    """A forged header is a broken archive, typed, and nothing half unpacked stays."""
+    good = _tar(_entry("ok", b"x")).getvalue()[:1024]
+    with pytest.raises(MachineError, match="broken"):
+        unpack(io.BytesIO(good + raw), tmp_path / "t", limit_bytes=100_000)
+    assert list(tmp_path.iterdir()) == []

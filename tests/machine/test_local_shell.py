@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,7 +11,10 @@ import pytest
 
 from cua_gym.contract.shell import ShellContract
 from cua_gym.errors import MachineLost
+from cua_gym.machine.base import MachineSpec
+from cua_gym.machine.fake import FakeMachine
 from cua_gym.machine.local_shell import LocalShell
+from cua_gym.machine.tree import remove_tree
 
 
 @pytest.fixture
@@ -44,3 +49,49 @@ def test_close_ends_what_was_left(shell: LocalShell) -> None:
     assert not state.exists() or state.read_text().rsplit(") ", 1)[1].startswith("Z")
     with pytest.raises(MachineLost):
         shell.run("true")
+
+
+def test_a_folder_with_all_kinds_is_put(shell: LocalShell, tmp_path: Path) -> None:
+    """As into a real guest: pipes and links as they are, sockets left out, modes kept."""
+    source = tmp_path / "source"
+    (source / "below").mkdir(parents=True)
+    (source / "below" / "run").write_text("x")
+    (source / "below" / "run").chmod(0o751)
+    os.mkfifo(source / "pipe")
+    (source / "link").symlink_to("/nowhere")
+    with socket.socket(socket.AF_UNIX) as unix, pytest.MonkeyPatch.context() as patch:
+        patch.chdir(source)  # the path of a socket has a short limit
+        unix.bind("socket")
+        shell.put_dir(source, "/home/user/made/here")
+    kinds = {entry.name: entry.kind for entry in shell.list("/home/user/made/here")}
+    assert kinds == {"below": "dir", "pipe": "other", "link": "link"}
+    assert shell.stat("/home/user/made/here/below/run").mode == 0o751
+    with pytest.raises(NotADirectoryError):
+        shell.put_dir(source / "pipe", "/home/user/other")
+
+
+def test_a_deep_tree_is_removed() -> None:
+    """What a one-line loop makes, a fake computer removes, and closes over."""
+    machine = FakeMachine(MachineSpec("fake"))
+    temporary = [machine.shell.host_path("/"), machine.shell.host_path("/") / "home"]
+    deep = "mkdir -p $(printf 'd/%.0s' $(seq 1200))"
+    assert machine.shell.run(deep).exit == 0
+    machine.shell.remove("/home/user/d")
+    assert machine.shell.list("/home/user") == []
+    assert machine.shell.run(deep).exit == 0
+    machine.close()
+    machine.close()
+    assert not any(folder.exists() for folder in temporary)
+
+
+def test_removal_follows_no_link(tmp_path: Path) -> None:
+    """Links go, what they lead to stays, also below a folder that nobody may enter."""
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "x").touch()
+    closed = tmp_path / "t" / "a" / "b"
+    closed.mkdir(parents=True)
+    (closed / "link").symlink_to(tmp_path / "kept")
+    (closed / "x").touch()
+    closed.chmod(0)
+    remove_tree(tmp_path / "t")
+    assert [path.name for path in tmp_path.rglob("*")] == ["kept", "x"]
