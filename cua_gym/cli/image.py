@@ -11,7 +11,14 @@ from typing import Any
 
 import click
 
-from cua_gym.image.export import FORMATS, TARGETS, choose_format, export_disk, export_image
+from cua_gym.image.export import (
+    FORMATS,
+    TARGETS,
+    choose_format,
+    default_output,
+    export_disk,
+    export_image,
+)
 from cua_gym.image.recipe import bundled_images
 from cua_gym.image.store import Image, ImageStore
 
@@ -163,7 +170,7 @@ def export(
       cua-gym image export disk-split.vmdk --format vmdk --output one.vmdk
     """
     form = choose_format(wanted, target)
-    output = output or Path(f"{Path(source).stem}.{FORMATS[form].suffix}")
+    output = output or default_output(source, form)
     if "/" in source or Path(source).is_file():
         made = export_disk(Path(source), output, form=form, progress=_progress())
     else:

@@ -14,15 +14,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
 from cua_gym.errors import ImageError
 from cua_gym.image.contain import Runner
 from cua_gym.image.disk import sha256_of
 from cua_gym.image.store import Image
 from cua_gym.image.stream import check_stream, write_stream
-from cua_gym.image.vmdk import MAGIC, read_vmdk
+from cua_gym.image.vmdk import MAGIC, SECTOR, read_vmdk
 
-__all__ = ["FORMATS", "TARGETS", "Exported", "disk_info", "export_disk", "export_image"]
+__all__ = [
+    "FORMATS", "TARGETS", "Exported", "default_output", "disk_info", "export_disk", "export_image"
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ FORMATS = {
         "vmdk", ("esxi", "vsphere", "virtualbox", "aws"), "streamOptimized, for OVF import"
     ),
 }
+_DISK_SUFFIXES = ("qcow2", "vdi", "vhdx", "vmdk")
 TARGETS = sorted({target for item in FORMATS.values() for target in item.targets})
 
 
@@ -81,6 +85,14 @@ def choose_format(wanted: str | None, target: str | None) -> str:
     return wanted
 
 
+def default_output(source: str, form: str) -> Path:
+    """Where an export of an image's name or a disk file goes if nothing is said: here."""
+    name = Path(source).name
+    for suffix in (*_DISK_SUFFIXES, "raw", "img", "dd"):
+        name = name.removesuffix(f".{suffix}")
+    return Path(f"{name}.{FORMATS[form].suffix}")
+
+
 def export_image(
     image: Image, output: Path, *, form: str, progress: Callable[[str], None]
 ) -> Exported:
@@ -105,14 +117,20 @@ def export_disk(
 ) -> Exported:
     """Convert any disk, split VMDKs included, to one file in the format ``form``.
 
+    A stream gets an ``.ovf`` beside it, of the same name.
+
     Raises:
-        ImageError: a part is missing, the disk is open for writing, or the output exists.
+        ImageError: it is no disk, a part is missing, the disk is open for writing, or the output
+            exists.
     """
-    if output.exists():
-        raise ImageError(f"{output} exists; remove it or choose another --output")
+    envelope = output.with_name(output.name.removesuffix(".vmdk") + ".ovf")
+    for path in (output, envelope) if form == "stream-vmdk" else (output,):
+        if path.exists():
+            raise ImageError(f"{path} exists; remove it or choose another --output")
     if not output.parent.is_dir():
         raise ImageError(f"the folder {output.parent} of --output does not exist")
     info = disk_info(source)
+    _require_disk(source, info["format"])
     virtual_bytes = int(info["virtual-size"])
     _require_quiet(source, info)
     need = int(info.get("actual-size", 0)) * (2 if form == "stream-vmdk" else 1)
@@ -134,8 +152,9 @@ def export_disk(
             write_stream(raw, made)
             progress("checking the stream")
             check_stream(made, virtual_bytes)
-            output.with_suffix(".ovf").write_text(
-                _ovf(output, virtual_bytes, made.stat().st_size), encoding="utf-8"
+            envelope.write_text(
+                _ovf(output.name, envelope.stem, virtual_bytes, made.stat().st_size),
+                encoding="utf-8",
             )
         else:
             options = ["-o", "subformat=monolithicSparse"] if form == "vmdk" else []
@@ -172,6 +191,26 @@ def disk_info(path: Path) -> dict[str, Any]:
     return info
 
 
+def _require_disk(source: Path, form: str) -> None:
+    """Refuse what qemu-img calls raw, as it does with any file, and is no raw disk."""
+    suffix = source.suffix.lower().removeprefix(".")
+    if suffix in _DISK_SUFFIXES and form != suffix:
+        raise ImageError(
+            f"{source} is called a {suffix} and is none (qemu-img finds {form}); it is damaged, "
+            "or one part of a disk whose descriptor must be named instead"
+        )
+    if form != "raw":
+        return
+    size = source.stat().st_size
+    with source.open("rb") as file:
+        bootable = file.read(SECTOR)[-2:] == b"\x55\xaa"
+    if not size or size % SECTOR or not (bootable or suffix in ("raw", "img", "dd")):
+        raise ImageError(
+            f"{source} is no disk: {size} bytes in no known format, and no raw disk of whole "
+            "sectors with a boot sector or a name that ends in .raw, .img or .dd"
+        )
+
+
 def _require_quiet(source: Path, info: dict[str, Any]) -> None:
     """Refuse a disk that some process may write while it is copied."""
     result = subprocess.run(
@@ -195,6 +234,8 @@ def _convert(
          str(source), str(target)]
     )  # fmt: skip
 
+
+_QUOTE = {'"': "&quot;"}
 
 _OVF = """<?xml version="1.0" encoding="UTF-8"?>
 <Envelope xmlns="http://schemas.dmtf.org/ovf/envelope/1"
@@ -254,8 +295,11 @@ _OVF = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
-def _ovf(output: Path, virtual_bytes: int, file_bytes: int) -> str:
+def _ovf(href: str, name: str, virtual_bytes: int, file_bytes: int) -> str:
     """The envelope that an importer wants with a stream; its sizes are those of the file."""
     return _OVF.format(
-        href=output.name, name=output.stem, virtual_bytes=virtual_bytes, file_bytes=file_bytes
+        href=escape(href, _QUOTE),
+        name=escape(name, _QUOTE),
+        virtual_bytes=virtual_bytes,
+        file_bytes=file_bytes,
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cua_gym.errors import ImageError
 
-__all__ = ["FOOTER", "GRAIN_SECTORS", "HEADER", "MAGIC", "Extent", "Vmdk", "read_vmdk"]
+__all__ = ["FOOTER", "GRAIN_SECTORS", "HEADER", "MAGIC", "SECTOR", "Extent", "Vmdk", "read_vmdk"]
 
 SECTOR = 512
 MAGIC = b"KDMV"

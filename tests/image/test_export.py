@@ -13,6 +13,7 @@ from cua_gym.errors import ImageError
 from cua_gym.image.export import (
     FORMATS,
     choose_format,
+    default_output,
     disk_info,
     export_disk,
     export_image,
@@ -219,3 +220,44 @@ def test_an_existing_file_is_not_overwritten(raw: Path, tmp_path: Path) -> None:
     with pytest.raises(ImageError, match="exists"):
         export_disk(raw, tmp_path / "out.img", form="raw", progress=_quiet)
     assert (tmp_path / "out.img").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("passwd", b"root:x:0:0\n", "no disk"),
+        ("notes", b"x" * 1024, "no disk"),
+        ("empty.vmdk", b"", "is none"),
+        ("empty.img", b"", "no disk"),
+        ("cut.img", bytes(1000), "no disk"),
+        ("zeros.qcow2", bytes(4096), "is none"),
+    ],
+)
+def test_what_is_no_disk_is_refused(tmp_path: Path, name: str, content: bytes, says: str) -> None:
+    """qemu-img takes any file for a raw disk; an export does not, and makes nothing."""
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ImageError, match=says):
+        export_disk(tmp_path / name, tmp_path / "out.img", form="raw", progress=_quiet)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_boot_sector_makes_a_disk(raw: Path, tmp_path: Path) -> None:
+    """A raw disk of whatever name is one if it could boot."""
+    with raw.open("r+b") as file:
+        file.seek(510)
+        file.write(b"\x55\xaa")
+    disk = raw.rename(tmp_path / "disk")
+    export_disk(disk, tmp_path / "out.qcow2", form="qcow2", progress=_quiet)
+    _same(disk, tmp_path / "out.qcow2", "qcow2")
+
+
+def test_names_with_several_dots_keep_their_stem(raw: Path, tmp_path: Path) -> None:
+    """Only a disk's own suffix is one; the envelope is named as the stream."""
+    assert default_output("debian-12.1", "raw") == Path("debian-12.1.img")
+    assert default_output("/x/a.b.vmdk", "qcow2") == Path("a.b.qcow2")
+    export_disk(raw, tmp_path / "v1.2", form="stream-vmdk", progress=_quiet)
+    ovf = (tmp_path / "v1.2.ovf").read_text(encoding="utf-8")
+    assert 'ovf:href="v1.2"' in ovf
+    assert '<VirtualSystem ovf:id="v1.2">' in ovf
+    with pytest.raises(ImageError, match=r"v1\.2\.ovf exists"):
+        export_disk(raw, tmp_path / "v1.2.vmdk", form="stream-vmdk", progress=_quiet)
