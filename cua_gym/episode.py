@@ -26,6 +26,7 @@ from cua_gym.errors import (
     GradingError,
     MachineError,
     OutOfSpace,
+    RecordLost,
     TaskError,
 )
 from cua_gym.grading.evidence import collect
@@ -246,7 +247,7 @@ class Episode:
                 self._recorder.step(
                     self.steps, _recordable(action), self._last, info, terminated, truncated
                 )
-            except OutOfSpace as error:
+            except (OutOfSpace, RecordLost) as error:
                 if not (terminated or truncated):
                     raise
                 self._lose("record", error)
@@ -370,7 +371,7 @@ class Episode:
         try:
             if recorder is not None:
                 recorder.finish()
-        except OutOfSpace as error:
+        except (OutOfSpace, RecordLost) as error:
             self._lose("record", error)
             if self.outcome is not None:
                 self._write_result()
@@ -429,7 +430,7 @@ class Episode:
             }
         try:
             self.folder.write_result(result)
-        except OutOfSpace as error:
+        except (OutOfSpace, RecordLost) as error:
             self._lose("result", error)
 
     def _lose(self, what: Literal["record", "result", "final_state"], error: Exception) -> None:
@@ -440,7 +441,7 @@ class Episode:
         if self._recorder is not None:
             try:
                 self._recorder.log(text)
-            except OutOfSpace:
+            except (OutOfSpace, RecordLost):
                 pass  # the log is the last to know; outcome and losses are told by this object
 
 

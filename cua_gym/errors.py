@@ -8,6 +8,7 @@
     │   ├── MachineTimeout   it did not answer in the stated time
     │   ├── MachineBusy      a second caller drove it while the first still did
     │   ├── OutOfSpace       the host's (or guest's) disk or memory is full
+    │   ├── RecordLost       the folder of the run has gone while it was written to
     │   └── StateMismatch    a saved state does not fit this QEMU, spec or image
     ├── ImageError           an image is absent, broken, changed, or cannot be built here
     ├── ActionError          the agent's: nothing was done, the episode goes on
@@ -31,6 +32,7 @@ __all__ = [
     "MachineLost",
     "MachineTimeout",
     "OutOfSpace",
+    "RecordLost",
     "StateMismatch",
     "TaskError",
     "UnknownKey",
@@ -60,6 +62,10 @@ class MachineBusy(MachineError):
 
 class OutOfSpace(MachineError):
     """A disk or memory is full; the message gives the size needed and the size free."""
+
+
+class RecordLost(MachineError):
+    """The folder that a run was written to is gone; somebody removed it or its disk."""
 
 
 class StateMismatch(MachineError):

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ import pytest
 import cua_gym
 from cua_gym import actions as a
 from cua_gym.env import DesktopEnv
+from cua_gym.episode import Episode
 from cua_gym.errors import MachineLost, OutOfSpace
+from cua_gym.grading.outcome import Outcome
 from cua_gym.machine.fake import FakeMachine
 from cua_gym.machine.settle import Settle
 from cua_gym.record.layout import RunFolder
@@ -246,3 +249,44 @@ def test_a_really_full_disk(tmp_path: Path, moment: str, said: list[str]) -> Non
     assert last == "closed"
     assert len(lines) == len(said), lines
     assert all(map(re.match, said, lines)), lines
+
+
+@pytest.mark.parametrize("moment", ["act", "submit", "judged"])
+def test_a_removed_run_folder_is_typed(
+    make_env: Callable[..., DesktopEnv], monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """Someone tidies up while it runs: unscored if it still acts, else told beside the verdict."""
+    threads = set(threading.enumerate())
+    env = make_env(max_steps=100)
+    folder = env.episode.folder.path
+    machine = env.machine
+    assert isinstance(machine, FakeMachine)
+    env.step(a.Type(env.episode.variation.params["word"]))
+    env.step(a.Key("ctrl+s"))
+    if moment == "judged":
+        judge = Episode._judge
+
+        def and_then_it_goes(episode: Episode) -> Outcome:
+            outcome = judge(episode)
+            folder.rename(folder.with_name("removed"))  # at once, as no rmtree is
+            return outcome
+
+        monkeypatch.setattr(Episode, "_judge", and_then_it_goes)
+    else:
+        folder.rename(folder.with_name("removed"))
+    steps = 0
+    truncated = False
+    while moment == "act" and not truncated:  # the pictures are written behind the steps
+        _, _, _, truncated, info = env.step(a.Move(steps % 9, 1))
+        steps += 1
+        assert steps < 20
+    if moment == "act":
+        assert (info["outcome"]["kind"], info["outcome"]["phase"]) == ("unscored", "act")
+        assert "RecordLost: the folder" in info["error"]
+    else:
+        _, reward, _, _, info = env.step(a.Submit())
+        assert (reward, info["outcome"]["score"]) == (1.0, 1.0)
+    assert {loss["error"] for loss in info["losses"]} == {"RecordLost"}
+    assert folder.exists() is (moment == "submit")  # made anew for the evidence
+    assert machine.closed
+    assert set(threading.enumerate()) <= threads

@@ -19,7 +19,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from cua_gym.errors import OutOfSpace
+from cua_gym.errors import OutOfSpace, RecordLost
 
 __all__ = ["LineWriter", "jsonable", "read_lines", "space_errors"]
 
@@ -30,11 +30,18 @@ _CHUNK = 65536
 
 @contextmanager
 def space_errors(path: Path, needed: int | None = None) -> Iterator[None]:
-    """Turn "disk full" while writing ``needed`` bytes to or below ``path`` into `OutOfSpace`."""
+    """Turn "disk full" while writing ``needed`` bytes to or below ``path`` into `OutOfSpace`.
+
+    And anything that fails because the folder of ``path`` is no more into `RecordLost`.
+    """
     try:
         yield
     except OSError as error:
         if error.errno not in _FULL:
+            if not path.parent.is_dir():
+                raise RecordLost(
+                    f"the folder {path.parent} has gone, so {path.name} could not be written"
+                ) from error
             raise
         free = shutil.disk_usage(next(p for p in path.parents if p.exists())).free
         what = "" if needed is None else f"for {needed} bytes "

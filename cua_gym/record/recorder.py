@@ -109,6 +109,7 @@ class Recorder:
 
         Raises:
             OutOfSpace: the disk is full, seen by this step or by the pictures of earlier ones.
+            RecordLost: the folder was removed; seen by the pictures of earlier steps.
         """
         self._record(index, action, frame, info, terminated, truncated)
 
@@ -123,6 +124,7 @@ class Recorder:
 
         Raises:
             OutOfSpace: the disk became full; what was written before stays readable.
+            RecordLost: the folder was removed meanwhile.
         """
         thread, self._thread = self._thread, None
         if thread is not None:

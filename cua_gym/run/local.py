@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from cua_gym.agent.base import Agent, TaskInfo, WhiteBox
 from cua_gym.env import DesktopEnv
 from cua_gym.episode import Episode
-from cua_gym.errors import CuaGymError, OutOfSpace, TaskError
+from cua_gym.errors import CuaGymError, OutOfSpace, RecordLost, TaskError
 from cua_gym.grading.outcome import Outcome
 from cua_gym.record.lines import space_errors
 from cua_gym.run.row import Row
@@ -181,8 +181,8 @@ def _keep(episode: Episode, outcome: Outcome, trace: str) -> None:
         who = {"task": episode.variation.task.name, "seed": episode.variation.seed}
         who["agent"] = episode.agent
         episode.folder.write_result(outcome.to_dict() | who | {"steps": episode.steps})
-    except (OSError, OutOfSpace):
-        # A full disk: the row has the outcome, and run_local finds the disk full next.
+    except (OSError, OutOfSpace, RecordLost):
+        # The row has the outcome; if the disk is full, run_local finds out next.
         return
 
 
