@@ -165,6 +165,12 @@ LINUX: tuple[Clause, ...] = (
     ),
     Clause("x11", "the desktop's session is X11", _session_type),
     Clause("slice", "server and desktop run in the account's slice", _slice),
+    holds(
+        "slice-bounded",
+        "the account cannot start processes without end",
+        "cat /sys/fs/cgroup/user.slice/user-1000.slice/pids.max",
+        lambda s: s.strip().isdecimal() and int(s) <= 1000,
+    ),
     equals("one-bus", "there is one session bus", "pgrep -fc '[d]bus-daemon --session'", "1", None),
     equals(
         "accessibility",

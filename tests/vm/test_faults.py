@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import cua_gym
-from cua_gym import Move, Submit, Type
+from cua_gym import Action, Move, Shell, Submit, Type
 from cua_gym.env import DesktopEnv
 from cua_gym.errors import CuaGymError, MachineError, MachineLost, OutOfSpace
 from cua_gym.machine.base import MachineSpec
@@ -82,16 +82,33 @@ def test_act(env: DesktopEnv) -> None:
     assert "SIGKILL" in unscored(env, "act")
 
 
-def test_act_hung(env: DesktopEnv) -> None:
-    """A guest that stands still is a typed fault, not a hang."""
+@pytest.mark.parametrize(
+    ("task", "action"), [(TASK, Type("hello")), ("slowest-request", Shell("true"))]
+)
+def test_act_hung(tmp_path: Path, task: str, action: Action) -> None:
+    """A guest that stands still is a typed fault, not a hang, whatever it is asked for."""
+    env = cua_gym.make(task, runs=tmp_path / "runs")
+    env.reset(seed=0)
     env.step(Move(5, 5))
     os.kill(pid(env), signal.SIGSTOP)
     start = time.monotonic()
-    _, _, _, truncated, info = env.step(Type("hello"))
+    _, _, _, truncated, info = env.step(action)
     assert truncated
     assert info["error"]
-    assert time.monotonic() - start < 60
+    assert time.monotonic() - start < 90
     unscored(env, "act")
+    env.close()
+
+
+def test_a_fork_bomb_is_the_agents_doing(tmp_path: Path) -> None:
+    """The command runs out of its time and the attempt is graded: what it did is no excuse."""
+    env = cua_gym.make("slowest-request", runs=tmp_path / "runs")
+    env.reset(seed=0)
+    _, _, _, truncated, info = env.step(Shell("bomb() { bomb | bomb & }; bomb; sleep 60", 5.0))
+    assert info["shell"]["timed_out"]
+    assert not truncated
+    assert (env.evaluate().kind, env.evaluate().score) == ("scored", 0.0)
+    env.close()
 
 
 def test_collect(env: DesktopEnv) -> None:
@@ -105,11 +122,18 @@ def test_collect(env: DesktopEnv) -> None:
 
 def test_collect_without_the_guests_daemon(env: DesktopEnv) -> None:
     """A guest whose daemon is dead for good cannot be frozen: unscored."""
-    try:
-        stop = "systemctl mask --now --runtime cua-guestd"
-        env.machine.shell.run(stop, user="root", timeout_s=10)
-    except MachineError:
-        pass  # the command ends the channel that it came by
+
+    def lost() -> bool:
+        try:
+            env.machine.check()
+        except MachineError:
+            return True
+        return False
+
+    # In a unit of its own: it ends the channel that it came by.
+    stop = "systemd-run --no-block --quiet systemctl mask --now --runtime cua-guestd"
+    env.machine.shell.run(stop, user="root")
+    until(lost, "the guest's daemon dead")
     _, _, _, truncated, _ = env.step(Submit())
     assert truncated
     unscored(env, "collect")

@@ -51,6 +51,7 @@ STATES_LIMIT_BYTES = 30 << 30
 # Twenty machines restored at once on two busy cores took 13 s to greet.
 FIRST_FRAME_S = 60.0
 HELLO_S = 60.0
+BOOT_S = 300.0
 
 Progress = Callable[[str], None]
 
@@ -370,7 +371,7 @@ class QemuMachine:
             lease=lease,
         )
         try:
-            self._join(engine)
+            self._join(engine, boots=lease is None)
             engine.resume()
         except BaseException:
             engine.close()
@@ -381,7 +382,7 @@ class QemuMachine:
         self._finalizer = weakref.finalize(self, _end, engine, *wires)
         return engine
 
-    def _join(self, engine: Engine) -> None:
+    def _join(self, engine: Engine, *, boots: bool) -> None:
         """Take up the engine's wires."""
         manifest = self._image.manifest
         self._channel = channel = ControlChannel(engine.take_wire("control"))
@@ -393,6 +394,7 @@ class QemuMachine:
             key=self._image.control_key,
             host_keys=manifest.ssh_host_keys,
             desktop_user=self._spec.user,
+            boot_deadline_s=BOOT_S if boots else HELLO_S,
         )
         self._greeting = Future()
         self._greeting.set_result(None)

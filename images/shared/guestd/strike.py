@@ -23,8 +23,8 @@ REAL = {8, *range(9, 92), 94, 95, 96, *range(104, 109), *range(110, 120), 127, 1
 # keys are grabbed: two letters put on such keys never arrived in an Xfce session.
 HARMLESS = {0, 0x28, 0x29, 0xB1, 0xFF0A, *range(0xFF65, 0xFF6B), 0xFFAE, 0xFFBD}
 # How long a window that answers no pings gets to take in what it was sent.
-BLIND_S = 0.2
-PING_S = 10.0
+BLIND_S = 0.5
+PING_S = 40.0  # on a starved host a living program takes long; one that hangs is not waited for
 LOCK = 2
 
 
