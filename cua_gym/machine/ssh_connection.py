@@ -98,8 +98,8 @@ class SshConnection:
         key: private key file of that account.
         host_keys: the guest's public host keys, ``"ssh-ed25519 AAAA..."``; any one of them is
             accepted and nothing else.
-        boot_deadline_s: how long connecting may retry while no server has answered yet. One that
-            had answered and is gone has not gone to boot: it gets seconds.
+        boot_deadline_s: how long, from the first try on, connecting may retry while no server has
+            answered yet. Later, and for one that had answered and is gone, there are seconds.
         stall_s: how long the server may keep silent when an answer is due.
     """
 
@@ -125,6 +125,7 @@ class SshConnection:
         self._cancel = threading.Event()
         self._closed = False
         self._answered = False
+        self._boot_until: float | None = None
         self._warming: threading.Thread | None = None
 
     def warm(self) -> None:
@@ -267,7 +268,10 @@ class SshConnection:
         begun = time.monotonic()
         # A server that was up: refusals are tried again for seconds; silence is waited for as on a
         # live connection, once, and no longer than the caller would.
-        retry_s = _AGAIN_S if self._answered else self._boot_deadline_s
+        if self._boot_until is None:
+            self._boot_until = begun + self._boot_deadline_s
+        again_s = min(_AGAIN_S, self._boot_deadline_s)
+        retry_s = again_s if self._answered else max(again_s, self._boot_until - begun)
         patience_s = max(_AGAIN_S, min(wait_s, self.stall_s)) if self._answered else retry_s
         last: Exception = TimeoutError("not tried")
         while (passed := time.monotonic() - begun) < retry_s:
@@ -283,8 +287,9 @@ class SshConnection:
                 f"{time.monotonic() - begun:.0f} s; last failure: {last!r}. "
                 "It was stopped, or the guest hangs"
             ) from last
+        seconds = time.monotonic() - self._boot_until + self._boot_deadline_s
         raise MachineTimeout(
-            f"no SSH server answered within {self._boot_deadline_s:g} s; last failure: {last!r}. "
+            f"no SSH server has answered in {seconds:.0f} s; last failure: {last!r}. "
             "Look at the machine's screen: it may still boot, or its sshd did not start"
         ) from last
 

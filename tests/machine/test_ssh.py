@@ -159,7 +159,7 @@ def test_silent_guest_is_one_typed_error(
         connect, user=LOGIN, key=key, host_keys=[host], desktop_user=None, boot_deadline_s=1
     )
     begun = time.monotonic()
-    with pytest.raises(MachineTimeout, match="no SSH server answered within 1 s"):
+    with pytest.raises(MachineTimeout, match=r"no SSH server has answered in \d s"):
         shell.run(["true"])
     assert time.monotonic() - begun < 30  # not the 180 s that a boot gets
     shell.close()
