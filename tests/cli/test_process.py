@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -36,6 +37,8 @@ def sleeping(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
         text=True,
         cwd=ROOT,
         preexec_fn=hear_ctrl_c,
+        # One is killed, and the computer in memory then leaves its files.
+        env={**os.environ, "TMPDIR": str(tmp_path)},
     )
     assert process.stderr is not None
     with process:
