@@ -302,8 +302,9 @@ class Failing:
             raise MachineError("planted: no boot")
         machine = FakeMachine(spec)
         if self.phase == "setup":
-            options["prepare"](machine)
-            raise TaskError("planted: a setup step failed")
+            with machine:  # as every starter of machines does
+                options["prepare"](machine)
+                raise TaskError("planted: a setup step failed")
         if self.phase == "collect":
             machine.freeze = self._broken  # type: ignore[method-assign]
         return machine
