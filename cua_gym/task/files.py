@@ -194,7 +194,7 @@ def parse(path: Path, model: type[Model]) -> Model:
         TaskError: every fault with its line.
     """
     try:
-        text = path.read_text("utf-8")
+        text = path.read_text("utf-8-sig")
     except FileNotFoundError as error:
         raise TaskError(f"{path} is missing; `cua-gym task new` shows a whole task") from error
     except UnicodeDecodeError as error:

@@ -106,6 +106,14 @@ def test_each_fault_is_named(folder: Path, file: str, old: str, new: str, messag
         load_task(folder)
 
 
+def test_a_byte_order_mark_is_no_fault(folder: Path):
+    """Editors of other systems put one there."""
+    for name in ("task.toml", "hidden/checkpoints.toml"):
+        path = folder / name
+        path.write_text(path.read_text(), "utf-8-sig")
+    assert load_task(folder).name == "word-task"
+
+
 def test_the_line_is_that_of_the_fault(folder: Path):
     """In the right table of several."""
     path = folder / "task.toml"
