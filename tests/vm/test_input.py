@@ -26,15 +26,20 @@ def pointer(machine: Machine) -> tuple[int, int]:
     return int(x), int(y)
 
 
-def test_the_pointer_lands_on_the_exact_pixel(shared: Machine, hands: Hands) -> None:
+def lands_on_the_exact_pixel(machine: Machine, hands: Hands, seed: int) -> None:
     """At the corners and at 20 random points."""
-    width, height = shared.screen.size
-    rng = random.Random(7)
+    width, height = machine.screen.size
+    rng = random.Random(seed)
     points = [(0, 0), (width - 1, 0), (0, height - 1), (width - 1, height - 1)]
     points += [(rng.randrange(width), rng.randrange(height)) for _ in range(20)]
     for x, y in points:
         hands.perform(a.Move(x, y))
-        until(lambda x=x, y=y: pointer(shared) == (x, y), f"the pointer at ({x}, {y})", 5)  # type: ignore[misc]
+        until(lambda x=x, y=y: pointer(machine) == (x, y), f"the pointer at ({x}, {y})", 5)  # type: ignore[misc]
+
+
+def test_the_pointer_lands_on_the_exact_pixel(shared: Machine, hands: Hands) -> None:
+    """At the corners and at 20 random points."""
+    lands_on_the_exact_pixel(shared, hands, seed=7)
 
 
 def test_a_double_click_opens(shared: Machine, hands: Hands) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 import threading
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from cua_gym.machine.qemu.machine import QemuMachine
 from cua_gym.machine.vnc import VncWire
 from cua_gym.testing import MachineContract
 from tests.vm.conftest import open_app, rest, until
-from tests.vm.test_input import TEXT, events, pointer
+from tests.vm.test_input import TEXT, events, lands_on_the_exact_pixel
 
 pytestmark = pytest.mark.vm
 
@@ -149,17 +148,9 @@ def test_another_mode_is_seen_whole(qemu: QemuMachine, wire: VncWire) -> None:
         until(lambda w=wanted: np.array_equal(wire.screen.grab().rgb, w), "the same picture", 5)  # type: ignore[misc]
 
 
-def test_the_pointer_lands_on_the_exact_pixel(
-    qemu: QemuMachine, wire: VncWire, hands: Hands
-) -> None:
+def test_the_pointer_lands_on_the_exact_pixel(qemu: QemuMachine, hands: Hands) -> None:
     """At the corners and at 20 random points."""
-    width, height = wire.screen.size
-    rng = random.Random(11)
-    points = [(0, 0), (width - 1, 0), (0, height - 1), (width - 1, height - 1)]
-    points += [(rng.randrange(width), rng.randrange(height)) for _ in range(20)]
-    for x, y in points:
-        hands.perform(a.Move(x, y))
-        until(lambda x=x, y=y: pointer(qemu) == (x, y), f"the pointer at ({x}, {y})", 5)  # type: ignore[misc]
+    lands_on_the_exact_pixel(qemu, hands, seed=11)
 
 
 @pytest.fixture(scope="module")
