@@ -14,6 +14,7 @@
     ├── ActionError          the agent's: nothing was done, the episode goes on
     │   ├── UnknownKey       no such key name; near ones are listed
     │   └── UntypableText    names the characters that cannot be typed here
+    ├── AgentError           a model or an outside agent failed; the attempt is unscored
     ├── TaskError            the author's: found before anything boots
     └── GradingError         the evidence or the grader is broken; never a zero
 
@@ -24,6 +25,7 @@ from __future__ import annotations
 
 __all__ = [
     "ActionError",
+    "AgentError",
     "CuaGymError",
     "GradingError",
     "ImageError",
@@ -86,6 +88,10 @@ class UnknownKey(ActionError):
 
 class UntypableText(ActionError):
     """Text with characters that cannot be typed exactly on this machine."""
+
+
+class AgentError(CuaGymError):
+    """A model's endpoint or an outside agent failed; nothing can be said about the task."""
 
 
 class TaskError(CuaGymError):

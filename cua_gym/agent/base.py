@@ -12,7 +12,7 @@ from cua_gym.spaces import ActionSpace
 if TYPE_CHECKING:
     from cua_gym.episode import Episode
 
-__all__ = ["Agent", "TaskInfo", "WhiteBox"]
+__all__ = ["Agent", "Metered", "TaskInfo", "Usage", "WhiteBox"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,22 @@ class TaskInfo:
     max_steps: int
     max_seconds: float
     seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an agent has spent on an attempt; it goes into ``result.json``.
+
+    Attributes:
+        calls: answers that a model gave.
+        input_tokens, output_tokens: as the provider counts them, cached input included.
+        model_s: seconds spent waiting for the model, retries included.
+    """
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    model_s: float = 0.0
 
 
 class Agent(Protocol):
@@ -60,3 +76,12 @@ class WhiteBox(Protocol):
 
     def attach(self, episode: Episode) -> None:
         """Get the running episode, with its variation and machine; called before `start`."""
+
+
+@runtime_checkable
+class Metered(Protocol):
+    """An agent that keeps account of what it spends."""
+
+    @property
+    def usage(self) -> Usage:
+        """What was spent so far; also right after an exception."""
