@@ -7,13 +7,11 @@ fault takes it back: what could not be kept besides is a `Loss`.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
-import json
 import platform
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -24,6 +22,7 @@ from cua_gym.errors import (
     ActionError,
     CuaGymError,
     GradingError,
+    MachineBusy,
     MachineError,
     OutOfSpace,
     RecordLost,
@@ -33,25 +32,30 @@ from cua_gym.grading.evidence import collect
 from cua_gym.grading.grade import grade
 from cua_gym.grading.outcome import Outcome
 from cua_gym.machine.base import Frame, Machine, State
-from cua_gym.machine.hands import Hands
-from cua_gym.machine.settle import Settle, settle
+from cua_gym.machine.settle import Settle, Settled
 from cua_gym.machine.start import Prepare, start_machine
+from cua_gym.performing import Performer
 from cua_gym.record.layout import RunFolder
 from cua_gym.record.lines import space_errors
 from cua_gym.record.recorder import Recorder
 from cua_gym.setup_steps import run_setup
 from cua_gym.spaces import ActionSpace
 from cua_gym.task import Variation
+from cua_gym.turns import By, Stop, Turns
+from cua_gym.verdict import Loss, Verdict
 
-__all__ = ["Episode", "Loss", "Phase", "Step"]
+__all__ = ["OWN", "Episode", "EpisodeOver", "Origin", "Phase", "Step"]
 
 Phase = Literal["boot", "setup", "act", "collect", "grade"]
 Progress = Callable[[str], None]
 
-POINTER_QUIET_S = 0.025
-"""A bare pointer move repaints once; nothing else is waited for."""
+TURN_S = 60.0
+"""How long the end waits for a call under way; what calls wait for has its own, shorter limits."""
 
-SHELL_TEXT_LIMIT = 64 * 1024
+UNMETERED: Mapping[str, Any] = {
+    "calls": None, "input_tokens": None, "output_tokens": None, "model_s": None,
+}  # fmt: skip
+"""What is said of an agent that keeps no account."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,19 +69,25 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Loss:
-    """Something of an attempt that could not be kept; its verdict stands.
+class Origin:
+    """Whence a step came.
 
     Attributes:
-        what: ``record`` (lines, pictures or video), ``result`` (``result.json``) or
-            ``final_state``.
-        error: name of the error's class, such as ``OutOfSpace``.
-        message: what happened.
+        by: ``agent`` or ``human``.
+        call: ``bridge``, ``tool`` and ``arguments`` as they are to be recorded, for what came over
+            a bridge; None for the caller's own loop.
     """
 
-    what: Literal["record", "result", "final_state"]
-    error: str
-    message: str
+    by: By = "agent"
+    call: Mapping[str, Any] | None = None
+
+
+OWN = Origin()
+"""A step of the caller's own loop."""
+
+
+class EpisodeOver(RuntimeError):
+    """The attempt has ended; only a new episode can go on."""
 
 
 class Episode:
@@ -94,9 +104,9 @@ class Episode:
         start: makes the machine; tests hand in their own.
 
     Attributes:
-        outcome: the verdict, None while there is none.
-        final_state: the saved machine, when asked for and saved.
-        losses: what could not be kept although the verdict could be given.
+        steps: actions so far, as the limit counts them; what only looks is not counted.
+        turns: who drives; one at a time.
+        meter: what the agent has spent, for ``result.json``.
     """
 
     def __init__(
@@ -120,19 +130,22 @@ class Episode:
         self.max_seconds = task.limits.seconds if max_seconds is None else max_seconds
         self.actions = ActionSpace(task.spec.screen, task.tool_policy)
         self.steps = 0
-        self.outcome: Outcome | None = None
-        self.final_state: State | None = None
-        self.losses: list[Loss] = []
+        self.turns = Turns()
+        self.meter: Callable[[], Mapping[str, Any]] = lambda: UNMETERED
         self._rule = rule or Settle()
         self._keep_final_state = keep_final_state
         self._clock = clock or SystemClock()
         self._start = start
         self._machine: Machine | None = None
-        self._hands: Hands | None = None
+        self._performer: Performer | None = None
         self._recorder: Recorder | None = None
         self._phase: Phase = "boot"
         self._began = 0.0
         self._last: Frame | None = None
+        self._line = 0
+        self._done = False
+        self._machine_s = 0.0
+        self._verdict = Verdict(folder, self._account, self._log)
         self._submission: dict[str, Any] = {"kind": "none", "answer": None, "reason": None}
 
     # prepare
@@ -146,13 +159,13 @@ class Episode:
         with self._faults_are_outcomes(raising=True):
             self._machine = self._start(
                 self.variation.task.spec,
-                key=self._start_key(),
+                key=self.variation.start_key,
                 recipes=(self.variation.task.images,),
                 prepare=self._set_up(progress),
                 progress=progress,
             )
             self._phase = "act"
-            self._hands = Hands(self._machine.input, self._machine.screen, self._clock)
+            self._performer = Performer(self._machine, self.actions, self._rule, self._clock)
             frame = self._machine.screen.grab()
             self._recorder = Recorder(self.folder, self._machine.screen.size)
             self._began = self._clock.monotonic()
@@ -168,16 +181,6 @@ class Episode:
             run_setup(machine, self.variation, progress)
 
         return prepare
-
-    def _start_key(self) -> str | None:
-        variation = self.variation
-        if not variation.task.setup:
-            return None
-        digest = hashlib.sha256(variation.task.hash.encode())
-        digest.update(json.dumps(variation.params, sort_keys=True, default=str).encode())
-        for name, data in sorted(variation.inputs.items()):
-            digest.update(name.encode() + b"\0" + hashlib.sha256(data).digest())
-        return f"{variation.task.name}-{digest.hexdigest()[:16]}"
 
     def _description(self) -> dict[str, Any]:
         variation, task = self.variation, self.variation.task
@@ -213,90 +216,173 @@ class Episode:
         return self._machine
 
     @property
-    def over(self) -> bool:
-        """Whether only a new episode is valid now."""
-        return self.outcome is not None
+    def outcome(self) -> Outcome | None:
+        """The verdict, None while there is none."""
+        return self._verdict.outcome
+
+    @property
+    def final_state(self) -> State | None:
+        """The saved machine, when asked for and saved."""
+        return self._verdict.final_state
+
+    @property
+    def losses(self) -> list[Loss]:
+        """What could not be kept although the verdict could be given."""
+        return self._verdict.losses
+
+    @property
+    def done(self) -> bool:
+        """Whether nobody can act any more; the verdict may still be to come."""
+        return self._done or self.outcome is not None
 
     @property
     def seconds_left(self) -> float:
         """Time left to act, in seconds, never negative."""
         return max(0.0, self.max_seconds - (self._clock.monotonic() - self._began))
 
-    def act(self, action: a.Action) -> Step:
+    def act(
+        self,
+        action: a.Action,
+        origin: Origin = OWN,
+        *,
+        stop: Stop | None = None,
+        patience_s: float | None = None,
+    ) -> Step:
         """Do one action, wait until the screen settles, record the step.
 
         An impossible action changes nothing and is reported in ``info["action_error"]``; it
         counts as a step. A lost machine truncates the episode with ``info["error"]``, and so does
         a step that cannot be recorded; the last one is judged all the same.
+
+        Args:
+            stop: ends a `Wait` early; ``info["stopped"]`` then says so.
+            patience_s: how long to wait while somebody else drives; None is to the end.
+
+        Raises:
+            EpisodeOver: it had ended.
+            MachineBusy: somebody else drives; nothing was done.
         """
-        if self.over or self._last is None or self._recorder is None:
-            raise RuntimeError("this episode is over; call reset() before step()")
-        self.steps += 1
+        with self._turn(origin.by, stop, patience_s):
+            return self._step(
+                origin, action, True, lambda hand: hand.do(action, self.seconds_left, stop)
+            )
+
+    def use(
+        self,
+        origin: Origin,
+        work: Callable[[Machine], Mapping[str, Any]],
+        *,
+        acts: bool,
+        action: a.Action | None = None,
+        rule: Settle | None = None,
+        stop: Stop | None = None,
+        patience_s: float | None = None,
+    ) -> Step:
+        """Do what no typed action can say, as one recorded step.
+
+        Args:
+            work: gets the machine; what it returns goes into ``info`` and the record. Its
+                ActionError or OSError is the agent's, as ``info["action_error"]``.
+            acts: whether it changes the machine, and so counts against the limit of steps.
+            action: the typed action that says nearly the same, for the record.
+            rule: how to wait for the screen afterwards; None takes the frame of now.
+
+        Raises:
+            EpisodeOver, MachineBusy: as for `act`.
+        """
+
+        with self._turn(origin.by, stop, patience_s):
+            return self._step(origin, action, acts, lambda hand: hand.use(work, rule))
+
+    def expire(self) -> None:
+        """The time to act is over, as a step past the limit would have found."""
+        if not self.done:
+            self._submission = {"kind": "limit", "answer": None, "reason": "seconds"}
+            self._done = True
+
+    def leave(self, reason: str) -> None:
+        """Whoever drives has ended without a word; what stands is judged."""
+        if not self.done:
+            self._submission = {"kind": "left", "answer": None, "reason": reason}
+            self._done = True
+
+    @contextmanager
+    def _turn(self, by: By, stop: Stop | None, patience_s: float | None) -> Iterator[None]:
+        with ExitStack() as stack:
+            try:
+                wait_s = max(self.seconds_left, TURN_S) if patience_s is None else patience_s
+                stack.enter_context(self.turns.turn(by, wait_s, stop))
+            except MachineBusy:
+                if patience_s is not None:
+                    raise
+                # A person held the machine until the time was over; this step finds that out.
+                self.turns.give_back()
+                stack.enter_context(self.turns.turn(by, TURN_S, stop))
+            yield
+
+    def _step(
+        self,
+        origin: Origin,
+        action: a.Action | None,
+        acts: bool,
+        do: Callable[[Performer], tuple[Settled | None, dict[str, Any]]],
+    ) -> Step:
+        if self.done or not (self._last and self._recorder and self._performer):
+            raise EpisodeOver("this episode is over; call reset() before step()")
+        self._line += 1
+        self.steps += acts
         terminated = truncated = False
         info: dict[str, Any] = {}
+        began = self._clock.monotonic()
         with self._faults_are_outcomes():
-            info = self._do(action)
+            settled, extra = do(self._performer)
+            self._note(action)
+            self._last = settled.frame if settled else self.machine.screen.grab()
+            info = self._info(
+                self._last,
+                settled=settled is None or settled.settled,
+                settle_s=settled.seconds if settled else 0.0,
+                **extra,
+            )
             terminated = isinstance(action, a.Submit | a.GiveUp)
-            out_of_budget = self.steps >= self.max_steps or self.seconds_left <= 0
-            truncated = not terminated and out_of_budget
+            limit = self._limit(acts)
+            truncated = not terminated and limit is not None
             if truncated:
-                limit = "steps" if self.steps >= self.max_steps else "seconds"
                 self._submission = {"kind": "limit", "answer": None, "reason": limit}
                 info["limit"] = limit
             try:
                 self._recorder.step(
-                    self.steps, _recordable(action), self._last, info, terminated, truncated
+                    self._line,
+                    None if action is None else _recordable(action),
+                    self._last,
+                    info,
+                    terminated,
+                    truncated,
+                    by=origin.by,
+                    call=origin.call,
                 )
             except (OutOfSpace, RecordLost) as error:
                 if not (terminated or truncated):
                     raise
-                self._lose("record", error)
+                self._verdict.lose("record", error)
         if self.outcome is not None:
             truncated = True
             info = self._info(self._last) | {"error": self.outcome.cause}
+        self._machine_s += self._clock.monotonic() - began
+        self._done = terminated or truncated
         return Step(self._last, info, terminated, truncated)
 
-    def _do(self, action: a.Action) -> dict[str, Any]:
-        extra: dict[str, Any] = {}
-        serial = self.machine.screen.serial
-        rule = self._rule
-        try:
-            refusal = self.actions.refusal(action)
-            if refusal is not None:
-                raise ActionError(refusal)
-            match action:
-                case a.Submit(answer):
-                    self._submission = {"kind": "submit", "answer": answer, "reason": None}
-                    rule = Settle(0.0, self._rule.quiet_s, self._rule.max_s)
-                case a.GiveUp(reason):
-                    self._submission = {"kind": "give_up", "answer": None, "reason": reason}
-                    rule = Settle(0.0, self._rule.quiet_s, self._rule.max_s)
-                case a.Wait(seconds):
-                    self._clock.sleep(min(seconds, self.seconds_left))
-                    rule = Settle(0.0, self._rule.quiet_s, self._rule.max_s)
-                case a.Shell(command, timeout_s):
-                    extra["shell"] = self._shell(command, timeout_s)
-                case _:
-                    assert self._hands is not None
-                    if isinstance(action, a.Move):
-                        quiet_s = min(POINTER_QUIET_S, rule.quiet_s)
-                        rule = Settle(rule.first_s, quiet_s, rule.max_s)
-                    self._hands.perform(action)
-        except ActionError as error:
-            extra["action_error"] = str(error)
-            rule = Settle(0.0, self._rule.quiet_s, self._rule.max_s)
-        result = settle(self.machine.screen, serial, rule, self._clock)
-        self._last = result.frame
-        return self._info(result.frame, settled=result.settled, settle_s=result.seconds) | extra
+    def _note(self, action: a.Action | None) -> None:
+        match action:
+            case a.Submit(answer):
+                self._submission = {"kind": "submit", "answer": answer, "reason": None}
+            case a.GiveUp(reason):
+                self._submission = {"kind": "give_up", "answer": None, "reason": reason}
 
-    def _shell(self, command: str, timeout_s: float) -> dict[str, Any]:
-        done = self.machine.shell.run(command, timeout_s=min(timeout_s, self.seconds_left or 0.1))
-        return {
-            "exit": done.exit,
-            "stdout": _clipped(done.stdout),
-            "stderr": _clipped(done.stderr),
-            "timed_out": done.timed_out,
-        }
+    def _limit(self, acts: bool) -> str | None:
+        if acts and self.steps >= self.max_steps:
+            return "steps"
+        return "seconds" if self.seconds_left <= 0 else None
 
     def _info(self, frame: Frame, **more: Any) -> dict[str, Any]:
         return {
@@ -317,8 +403,9 @@ class Episode:
         Calling it again returns the same outcome.
         """
         if self.outcome is None:
-            with self._faults_are_outcomes():
-                self._finish(self._judge())
+            with self._faults_are_outcomes(), self.turns.turn("human", TURN_S):
+                if self.outcome is None:
+                    self._verdict.give(self._judge())
             if self._keep_final_state:
                 self._save_final_state()
         assert self.outcome is not None
@@ -330,17 +417,32 @@ class Episode:
         Raises:
             MachineError, GradingError: it could not be told.
         """
-        try:
-            return self._judge()
-        finally:
-            self._phase = "act"
-            self.machine.thaw()
+        with self.turns.turn("human", TURN_S):
+            try:
+                return self._judge()
+            finally:
+                self._phase = "act"
+                self.machine.thaw()
+
+    def fail(self, outcome: Outcome, trace: str = "") -> None:
+        """An outcome that was found outside: the agent broke, or this program did.
+
+        Args:
+            trace: for ``runtime.log``.
+        """
+        if trace:
+            try:
+                with self.folder.log.open("a") as log:
+                    log.write(trace)
+            except OSError:
+                pass  # the outcome is told by the caller; the log is the last to know
+        self._verdict.give(outcome)
 
     def _judge(self) -> Outcome:
         self._phase = "collect"
         evidence = self.folder.evidence
-        if self._hands is not None:
-            self._hands.release()
+        if self._performer is not None:
+            self._performer.release()
         self.machine.freeze()
         with space_errors(evidence):
             collect(self.machine, self.variation, evidence, self._submission)
@@ -353,10 +455,10 @@ class Episode:
             # Whoever opens it wants programs that run.
             self.machine.thaw()
             key = f"final state of {self.folder.path.resolve()}"
-            self.final_state = self.machine.snapshot(key)
+            self._verdict.final_state = self.machine.snapshot(key)
         except (MachineError, OSError) as error:
-            self._lose("final_state", error)
-        self._write_result()
+            self._verdict.lose("final_state", error)
+        self._verdict.write()
 
     # the end
 
@@ -372,9 +474,9 @@ class Episode:
             if recorder is not None:
                 recorder.finish()
         except (OutOfSpace, RecordLost) as error:
-            self._lose("record", error)
+            self._verdict.lose("record", error)
             if self.outcome is not None:
-                self._write_result()
+                self._verdict.write()
         finally:
             if machine is not None:
                 machine.close()
@@ -385,7 +487,7 @@ class Episode:
             yield
         except CuaGymError as error:
             cause = self._root_cause(error)
-            self._finish(Outcome.unscored(self._reason(cause), self._phase, _cause(cause)))
+            self._verdict.give(Outcome.unscored(self._reason(cause), self._phase, _cause(cause)))
             if raising:
                 self.close()
                 raise
@@ -406,36 +508,15 @@ class Episode:
             return "setup" if self._phase in ("boot", "setup") else "evidence"
         return "machine"
 
-    def _finish(self, outcome: Outcome) -> None:
-        self.outcome = outcome
-        self._write_result()
-        self._log(f"outcome: {outcome}")
-
-    def _write_result(self) -> None:
-        assert self.outcome is not None
-        result = self.outcome.to_dict() | {
+    def _account(self) -> dict[str, Any]:
+        return {
             "task": self.variation.task.name,
             "seed": self.variation.seed,
             "agent": self.agent,
             "steps": self.steps,
             "submission": self._submission,
-            "final_state": None,
-            "losses": [asdict(loss) for loss in self.losses],
+            "usage": {**self.meter(), "machine_s": round(self._machine_s, 3)},
         }
-        if self.final_state is not None:
-            folder = self.final_state.folder
-            result["final_state"] = {
-                "key": self.final_state.key,
-                "folder": None if folder is None else str(folder),
-            }
-        try:
-            self.folder.write_result(result)
-        except (OutOfSpace, RecordLost) as error:
-            self._lose("result", error)
-
-    def _lose(self, what: Literal["record", "result", "final_state"], error: Exception) -> None:
-        self.losses.append(Loss(what, type(error).__name__, str(error)))
-        self._log(f"lost: {what}: {_cause(error)}")
 
     def _log(self, text: str) -> None:
         if self._recorder is not None:
@@ -450,12 +531,6 @@ def _recordable(action: a.Action) -> dict[str, Any]:
         return a.action_to_dict(action)
     except ActionError:
         return {"type": "invalid", "value": repr(action)[:200]}
-
-
-def _clipped(data: bytes) -> str:
-    text = data[:SHELL_TEXT_LIMIT].decode("utf-8", "replace")
-    left = len(data) - SHELL_TEXT_LIMIT
-    return text if left <= 0 else f"{text}\n[{left} more bytes; redirect to a file to see them]"
 
 
 def _cause(error: BaseException) -> str:

@@ -12,7 +12,7 @@ from cua_gym.spaces import ActionSpace
 if TYPE_CHECKING:
     from cua_gym.episode import Episode
 
-__all__ = ["Agent", "Metered", "TaskInfo", "Usage", "WhiteBox"]
+__all__ = ["Agent", "Driver", "Metered", "TaskInfo", "Usage", "WhiteBox"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +85,15 @@ class Metered(Protocol):
     @property
     def usage(self) -> Usage:
         """What was spent so far; also right after an exception."""
+
+
+@runtime_checkable
+class Driver(Protocol):
+    """An agent that drives the episode from outside, by bridges or the live view, without `act`."""
+
+    def drive(self, episode: Episode) -> None:
+        """Return when the episode is done; it is judged then.
+
+        Raises:
+            AgentError: nothing can be said about the work.
+        """

@@ -97,21 +97,25 @@ class Recorder:
     def step(
         self,
         index: int,
-        action: Mapping[str, Any],
+        action: Mapping[str, Any] | None,
         frame: Frame,
         info: Mapping[str, Any],
         terminated: bool,
         truncated: bool,
+        *,
+        by: str = "agent",
+        call: Mapping[str, Any] | None = None,
     ) -> None:
         """Write step ``index`` (from 1): ``action`` and what it led to.
 
+        ``by`` says who acted; ``call`` what was called, for what came over a bridge.
         ``frame.rgb`` is copied; the caller may go on using it.
 
         Raises:
             OutOfSpace: the disk is full, seen by this step or by the pictures of earlier ones.
             RecordLost: the folder was removed; seen by the pictures of earlier steps.
         """
-        self._record(index, action, frame, info, terminated, truncated)
+        self._record(index, action, frame, info, terminated, truncated, by, call)
 
     def log(self, text: str) -> None:
         """Append ``text`` to ``runtime.log`` with the time."""
@@ -152,6 +156,8 @@ class Recorder:
         info: Mapping[str, Any],
         terminated: bool,
         truncated: bool,
+        by: str | None = None,
+        call: Mapping[str, Any] | None = None,
     ) -> None:
         if self._thread is None:
             raise RuntimeError(
@@ -168,7 +174,9 @@ class Recorder:
             "step": index,
             "time": self._stamp(),
             "elapsed_s": round(moment - self._began, 6),
+            "by": by,
             "action": action,
+            **({} if call is None else {"call": call}),
             "terminated": terminated,
             "truncated": truncated,
             "info": info,

@@ -27,14 +27,19 @@ class Step:
         index: 0 for what the agent saw first.
         time: UTC, ISO 8601.
         elapsed_s: seconds since step 0.
-        action: the action's JSON form (`cua_gym.actions.action_from_dict`).
+        by: ``agent`` or ``human``; None for step 0.
+        action: the action's JSON form (`cua_gym.actions.action_from_dict`); None for what no
+            action can say.
+        call: ``bridge``, ``tool`` and ``arguments`` of what came over a bridge.
         frame: the screenshot after the action; absent when the run was killed just then.
     """
 
     index: int
     time: str
     elapsed_s: float
+    by: str | None
     action: Mapping[str, Any] | None
+    call: Mapping[str, Any] | None
     terminated: bool
     truncated: bool
     info: Mapping[str, Any]
@@ -92,7 +97,9 @@ class Replay:
                 index=line["step"],
                 time=line["time"],
                 elapsed_s=line["elapsed_s"],
+                by=line["by"],
                 action=line["action"],
+                call=line.get("call"),
                 terminated=line["terminated"],
                 truncated=line["truncated"],
                 info=line["info"],

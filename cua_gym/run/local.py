@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cua_gym.agent.base import Agent, TaskInfo, WhiteBox
+from cua_gym.agent.base import Agent, Driver, Metered, TaskInfo, WhiteBox
 from cua_gym.env import DesktopEnv
 from cua_gym.episode import Episode
-from cua_gym.errors import CuaGymError, OutOfSpace, RecordLost, TaskError
+from cua_gym.errors import CuaGymError, TaskError
 from cua_gym.grading.outcome import Outcome
 from cua_gym.record.lines import space_errors
 from cua_gym.run.row import Row
@@ -106,7 +106,7 @@ def _attempt(plan: Plan, task: Task, choice: AgentChoice, seed: int) -> Row:
     if episode is None:
         return Row(task.name, choice.name, seed, outcome, None)
     if outcome != episode.outcome:
-        _keep(episode, outcome, trace)
+        episode.fail(outcome, trace)
     losses = tuple(f"{loss.what}: {loss.message}" for loss in episode.losses)
     return Row(task.name, choice.name, seed, outcome, episode.folder.path, losses)
 
@@ -125,9 +125,14 @@ def _play(
         max_seconds=episode.max_seconds,
         seed=seed,
     )
+    if isinstance(agent, Metered):
+        episode.meter = lambda: asdict(agent.usage)
     if isinstance(agent, WhiteBox):
         _asked(agent.attach, episode)
     _asked(agent.start, task)
+    if isinstance(agent, Driver):
+        _asked(agent.drive, episode)
+        return env.evaluate()
     over = False
     while not over:
         action = _asked(agent.act, observation, info)
@@ -170,20 +175,6 @@ def _fault(env: DesktopEnv, error: Exception) -> Outcome:
     if isinstance(error, TaskError):
         return Outcome.unscored("setup", "setup", cause)
     return Outcome.unscored("machine", "boot" if episode is None else "act", cause)
-
-
-def _keep(episode: Episode, outcome: Outcome, trace: str) -> None:
-    """Put an outcome that the episode does not know of into its folder."""
-    try:
-        if trace:
-            with episode.folder.log.open("a") as log:
-                log.write(trace)
-        who = {"task": episode.variation.task.name, "seed": episode.variation.seed}
-        who["agent"] = episode.agent
-        episode.folder.write_result(outcome.to_dict() | who | {"steps": episode.steps})
-    except (OSError, OutOfSpace, RecordLost):
-        # The row has the outcome; if the disk is full, run_local finds out next.
-        return
 
 
 def _need_space(runs: Path) -> None:

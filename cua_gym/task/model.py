@@ -156,6 +156,17 @@ class Variation:
     answers: Mapping[str, Any] = field(repr=False)
 
     @property
+    def start_key(self) -> str | None:
+        """Names the start state that the setup leads to; None where there is no setup."""
+        if not self.task.setup:
+            return None
+        digest = hashlib.sha256(self.task.hash.encode())
+        digest.update(json.dumps(self.params, sort_keys=True, default=str).encode())
+        for name, data in sorted(self.inputs.items()):
+            digest.update(name.encode() + b"\0" + hashlib.sha256(data).digest())
+        return f"{self.task.name}-{digest.hexdigest()[:16]}"
+
+    @property
     def probes(self) -> tuple[Probe, ...]:
         """What to collect, placeholders filled."""
         return tuple(
