@@ -61,7 +61,7 @@ def result(env: DesktopEnv) -> dict[str, Any]:
     return said
 
 
-def full(*_: object, **_: object) -> None:
+def full(*_: object, **__: object) -> None:
     raise OutOfSpace("planted: no room")
 
 
