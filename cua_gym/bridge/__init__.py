@@ -1,0 +1,1 @@
+"""Doors for agents that live outside: MCP servers, tokens, and what they show."""
