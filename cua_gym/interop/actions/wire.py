@@ -1,0 +1,60 @@
+"""How a foreign action is read: a strict shape, and an `ActionError` for whatever does not fit."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, TypeAdapter
+from pydantic import ValidationError as Invalid
+
+from cua_gym import actions as a
+from cua_gym.errors import ActionError
+
+__all__ = ["Number", "Pair", "Seconds", "Whole", "Wire", "impossible", "read"]
+
+T = TypeVar("T")
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# No screen is larger; a bound keeps absurd numbers out of arithmetic and messages.
+Whole = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=-1_000_000, le=1_000_000)]
+Pair = tuple[Whole, Whole]
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=60)]
+
+
+class Wire(BaseModel):
+    """A foreign shape. A field that it does not have is refused: to drop it would be to lie."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def read(shape: TypeAdapter[T], given: object, what: str) -> T:
+    """``given`` as ``shape``.
+
+    Args:
+        what: whose format it is, for messages.
+
+    Raises:
+        ActionError: names the field, what is allowed and what was seen.
+    """
+    try:
+        return shape.validate_python(given)
+    except Invalid as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        seen = first["input"]
+        # Only what is short for certain: an int of many digits cannot even be printed.
+        plain = isinstance(seen, str | float | bool | None) or (
+            isinstance(seen, int) and seen.bit_length() < 64
+        )
+        got = f"; got {seen!r:.60}" if plain else ""
+        raise ActionError(f"{what}: {place or 'the action'}: {first['msg']}{got}") from None
+
+
+def impossible(what: str, action: a.Action, why: str = "") -> ActionError:
+    """The error for an action of ours that ``what`` cannot say."""
+    return ActionError(f"{what} cannot say {action!r:.120}{f': {why}' if why else ''}")
