@@ -27,12 +27,15 @@ __all__ = [
     "Input",
     "Machine",
     "MachineSpec",
+    "Process",
     "Screen",
     "Shell",
     "State",
+    "Stream",
 ]
 
 Rgb = npt.NDArray[np.uint8]
+Stream = Literal["stdout", "stderr"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +174,73 @@ class Input(Protocol):
         """Every key and button up, Caps Lock off."""
 
 
+class Process(Protocol):
+    """A program running in the computer: its output so far, its input, its end.
+
+    Every method may be called from any thread, and none but the waits waits for the program.
+    After a lost connection `exit`, `wait`, `write` and what lies beyond the output that came
+    raise MachineLost.
+    """
+
+    @property
+    def exit(self) -> int | None:
+        """Exit status, 128 + n after signal n; None while it runs or output is still coming."""
+
+    def size(self, stream: Stream) -> int:
+        """Bytes kept of a stream so far; a terminal's ``"stderr"`` stays empty."""
+
+    @property
+    def dropped(self) -> int:
+        """Bytes past the kept bound, which are gone; the program is never held up by it."""
+
+    def output(self, stream: Stream, offset: int = 0, limit: int | None = None) -> bytes:
+        """What was kept of a stream from byte ``offset`` on, at most ``limit`` bytes."""
+
+    def wait_output(self, stream: Stream, after: int, timeout_s: float) -> bool:
+        """Wait until ``size(stream) > after``; False when the time ran out or it ended."""
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for its end, all its output in; False when the time ran out.
+
+        A job that it left in the background does not count (`Shell.start`).
+        """
+
+    def write(self, data: bytes) -> None:
+        """Give it input, or a terminal keys; returns before the program has read them.
+
+        Raises:
+            ActionError: it has ended, its input is closed, or 64 MiB wait already.
+        """
+
+    def close_input(self) -> None:
+        """End its input after what was written.
+
+        Raises:
+            ActionError: it has ended, or has a terminal, where Ctrl-D (``\\x04``) is the end.
+        """
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Give its terminal another size.
+
+        Raises:
+            ActionError: no such size, no terminal, or it has ended.
+        """
+
+    def kill(self) -> None:
+        """Kill its whole tree and wait for its end; nothing when it has ended.
+
+        Raises:
+            MachineError: the machine could not be told.
+        """
+
+    def close(self) -> None:
+        """Kill it if it runs, and give back what serves it. Idempotent; its output stays.
+
+        Raises:
+            MachineError: as `kill`; it is given back all the same.
+        """
+
+
 class Shell(Protocol):
     """Commands and files inside the computer, binary-safe, as a named guest account."""
 
@@ -195,6 +265,27 @@ class Shell(Protocol):
 
         Raises:
             MachineError: the channel failed. A command that fails is a value, not an error.
+        """
+
+    def start(
+        self,
+        command: str | Sequence[str],
+        *,
+        user: str | None = None,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        terminal: tuple[int, int] | None = None,
+    ) -> Process:
+        """Start a command and leave it running; arguments as for `run`. Close what you started.
+
+        Background jobs of it outlive its end, as those of `run`.
+
+        Args:
+            terminal: ``(columns, rows)`` of a terminal that is its controlling one
+                (``TERM=xterm-256color``); it goes away at the end. Without, three pipes.
+
+        Raises:
+            MachineError: the channel failed.
         """
 
     def read(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes:

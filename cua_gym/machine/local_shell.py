@@ -11,6 +11,7 @@ import errno
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cua_gym.errors import ActionError, MachineError, MachineLost
@@ -18,15 +19,14 @@ from cua_gym.machine.archive import TAR_CREATE, pack, unpack
 from cua_gym.machine.base import Completed, FileStat
 from cua_gym.machine.commands import (
     LINE_LIMIT,
-    TOKEN_NAME,
+    TERM,
     Command,
-    Wire,
     argv_of,
-    collect,
-    kill_argv,
     new_token,
     script_of,
 )
+from cua_gym.machine.local_wire import LocalWire, kill_local
+from cua_gym.machine.process import Running, check_size
 from cua_gym.machine.sftp import file_stat, guest_path
 from cua_gym.machine.tree import remove_tree
 
@@ -67,58 +67,42 @@ class LocalShell:
         env: Mapping[str, str] | None = None,
     ) -> Completed:
         """Run a host process; ``user`` is not looked at."""
+        return self.start(command, cwd=cwd, env=env).complete(stdin, timeout_s)
+
+    def start(
+        self,
+        command: str | Sequence[str],
+        *,
+        user: str | None = None,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        terminal: tuple[int, int] | None = None,
+    ) -> Running:
+        """Start a host process; ``user`` is not looked at."""
         if self._closed:
             raise MachineLost("this shell is closed")
         token = new_token()
         where = str(self.host_path(cwd) if cwd else self._home)
         environment = {"HOME": str(self._home), _SHELL: self._token, **(env or {})}
-        wrapped = Command(token, argv_of(command), where, environment)
-        script: Path | None = None
+        if terminal is not None:
+            check_size(terminal)
+            environment = {"TERM": TERM, **environment}
+        wrapped = Command(
+            token, argv_of(command), where, environment, terminal=terminal is not None
+        )
         if len(wrapped.line) > LINE_LIMIT:
             script = self._root / f".cua-gym-{token}"
             script.write_bytes(script_of(command))
-            wrapped = Command(token, ["bash", str(script)], where, environment)
+            wrapped = replace(wrapped, words=["bash", str(script)], script=str(script))
         try:
-            process = subprocess.Popen(
-                ["sh", "-c", wrapped.line],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-                bufsize=0,
-            )
+            wire = LocalWire(wrapped, terminal)
         except OSError as error:
             if error.errno == errno.E2BIG:
                 raise ActionError(
                     f"the environment is too long: {len(wrapped.line)} bytes"
                 ) from error
             raise
-        stdin_pipe, out, err = process.stdin, process.stdout, process.stderr
-        assert stdin_pipe is not None
-        assert out is not None
-        assert err is not None
-
-        def feed(data: bytes) -> None:
-            with stdin_pipe:
-                view = memoryview(data)
-                while view:
-                    view = view[stdin_pipe.write(view) or 0 :]
-
-        wire = Wire(
-            stdout=lambda: os.read(out.fileno(), 1 << 16),
-            stderr=lambda: os.read(err.fileno(), 1 << 16),
-            stdin=feed,
-            status=lambda: _exit(process.wait()),
-            kill=lambda: _kill(TOKEN_NAME, token),
-        )
-        try:
-            return collect(wrapped, wire, stdin=stdin, timeout_s=timeout_s)
-        finally:
-            process.wait()
-            out.close()
-            err.close()
-            if script is not None:
-                script.unlink()
+        return Running(wrapped, wire, terminal=terminal is not None)
 
     def read(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes:
         """Bytes of a file below ``root``."""
@@ -200,7 +184,7 @@ class LocalShell:
         """End every process that commands left behind. Idempotent."""
         if not self._closed:
             self._closed = True
-            _kill(_SHELL, self._token)
+            kill_local(self._token, _SHELL)
 
 
 def copy_folder(source: Path, target: Path) -> None:
@@ -224,11 +208,3 @@ def copy_folder(source: Path, target: Path) -> None:
         complaint = tar.stderr.read().decode("utf-8", "replace").strip()
     if tar.returncode:
         raise MachineError(f"tar could not copy into {target}: {complaint[:500]}")
-
-
-def _kill(name: str, token: str) -> None:
-    subprocess.run(kill_argv(token, name), check=False, stdin=subprocess.DEVNULL)
-
-
-def _exit(code: int) -> int:
-    return 128 - code if code < 0 else code

@@ -6,8 +6,9 @@ Responsible for whose account a command runs as, for whole folders streamed as t
 
     as-user [--cwd DIR] [NAME=VALUE]... PROGRAM [ARGUMENT]...
 
-Background jobs: see `cua_gym.machine.commands`. There is never a terminal, so a program that
-asks for a password (``sudo`` without NOPASSWD) fails at once.
+Background jobs: see `cua_gym.machine.commands`. There is no terminal unless one is asked for, so a
+program that asks for a password (``sudo`` without NOPASSWD) fails at once. When the connection
+ends, what runs lives on until it writes, but a terminal goes and takes its foreground along.
 """
 
 from __future__ import annotations
@@ -17,26 +18,29 @@ import math
 import os
 import shlex
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import paramiko
 
 from cua_gym.errors import ActionError, MachineError, MachineLost, MachineTimeout, OutOfSpace
 from cua_gym.machine.archive import TAR_CREATE, pack, unpack
-from cua_gym.machine.base import Completed, FileStat
+from cua_gym.machine.base import Completed, FileStat, Stream
 from cua_gym.machine.commands import (
     LINE_LIMIT,
+    TERM,
     TOKEN_NAME,
     Command,
-    Wire,
     argv_of,
-    collect,
     env_words,
     kill_argv,
+    launcher,
     new_token,
     script_of,
 )
+from cua_gym.machine.process import Running, check_size
 from cua_gym.machine.sftp import SftpFiles, guest_path
 from cua_gym.machine.ssh_connection import Pace, SshConnection
 
@@ -123,23 +127,54 @@ class SshShell:
         ``timeout_s`` does not count connecting; a guest that had answered and is gone is waited
         for no longer than another ``timeout_s``, or some seconds.
         """
+        running = self._start(command, user, cwd, env or {}, None, timeout_s)
+        return running.complete(stdin, timeout_s)
+
+    def start(
+        self,
+        command: str | Sequence[str],
+        *,
+        user: str | None = None,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        terminal: tuple[int, int] | None = None,
+    ) -> Running:
+        """See `cua_gym.machine.base.Shell.start`.
+
+        Each needs a session of the server while it runs (``MaxSessions``), and one more to kill.
+        """
+        return self._start(command, user, cwd, env or {}, terminal)
+
+    def _start(
+        self,
+        command: str | Sequence[str],
+        user: str | None,
+        cwd: str | None,
+        env: Mapping[str, str],
+        terminal: tuple[int, int] | None,
+        wait_s: float = math.inf,
+    ) -> Running:
         argv = argv_of(command)
+        if terminal is not None:
+            check_size(terminal)
+            env = {"TERM": TERM, **env}
         token = new_token()
-        prepared = self._command(token, argv, user, cwd, env or {})
-        if len(prepared.line) <= LINE_LIMIT:
-            return self._collect(prepared, stdin, timeout_s)
-        script = f"/tmp/.cua-gym-{token}"
-        prepared = self._command(token, ["bash", script], user, cwd, env or {})
+        prepared = self._command(token, argv, user, cwd, env, terminal is not None)
         if len(prepared.line) > LINE_LIMIT:
-            raise ActionError(
-                f"working folder and environment make {len(prepared.line)} bytes; "
-                f"at most {LINE_LIMIT} fit a command line"
+            script = f"/tmp/.cua-gym-{token}"
+            prepared = replace(
+                self._command(token, ["bash", script], user, cwd, env, terminal is not None),
+                script=script,
             )
-        self.write(script, script_of(command), user=user, mode=0o600)
-        try:
-            return self._collect(prepared, stdin, timeout_s)
-        finally:
-            self.remove(script)
+            if len(prepared.line) > LINE_LIMIT:
+                raise ActionError(
+                    f"working folder and environment make {len(prepared.line)} bytes; "
+                    f"at most {LINE_LIMIT} fit a command line"
+                )
+            self.write(script, script_of(command), user=user, mode=0o600)
+        channel = self._exec(prepared.line, wait_s, terminal)
+        wire = _Wire(channel, kill=lambda: self._kill(token), status=lambda: self._status(channel))
+        return Running(prepared, wire, terminal=terminal is not None)
 
     def _command(
         self,
@@ -148,42 +183,27 @@ class SshShell:
         user: str | None,
         cwd: str | None,
         env: Mapping[str, str],
+        terminal: bool,
     ) -> Command:
         account = user or self._desktop
         if account == self._login:
-            return Command(token, argv, cwd, env)
+            return Command(token, argv, cwd, env, terminal=terminal)
         inner = {**env, TOKEN_NAME: token}
         if account == self._desktop:
             words = [AS_USER, *(("--cwd", cwd) if cwd else ()), *env_words(None, inner)[1:]]
             if "=" in argv[0]:  # as-user would take it for one more variable
-                words += ["setsid", "-w", "--"]
-            return Command(token, [*words, *argv], guard=("test", "-x", AS_USER))
-        program = shlex.join(["exec", *env_words(cwd, inner), "setsid", "-w", "--", *argv])
-        words = ["runuser", "-l", account, "-s", "/bin/sh", "-c", program]
-        return Command(token, words, guard=("id", "-u", "--", account))
-
-    def _collect(self, command: Command, stdin: bytes, timeout_s: float) -> Completed:
-        channel = self._exec(command.line, timeout_s)
-        channel.settimeout(None)
-
-        def feed(data: bytes) -> None:
-            try:
-                channel.sendall(data)
-                channel.shutdown_write()
-            except (EOFError, paramiko.SSHException) as error:
-                raise ConnectionError(str(error)) from error
-
-        wire = Wire(
-            stdout=lambda: bytes(channel.recv(_READ)),
-            stderr=lambda: bytes(channel.recv_stderr(_READ)),
-            stdin=feed,
-            status=lambda: self._status(channel),
-            kill=lambda: self._kill(command.token),
-        )
-        try:
-            return collect(command, wire, stdin=stdin, timeout_s=timeout_s)
-        finally:
-            channel.close()
+                words += launcher(terminal)
+            words += argv
+            guard: tuple[str, ...] = ("test", "-x", AS_USER)
+        else:
+            program = shlex.join(["exec", *env_words(cwd, inner), *launcher(terminal), *argv])
+            # with -c runuser makes a session of its own, which has no terminal
+            how = "--session-command" if terminal else "-c"
+            words = ["runuser", "-l", account, "-s", "/bin/sh", how, program]
+            guard = ("id", "-u", "--", account)
+        if terminal:  # programs that open it by its name (tmux) want it to be theirs
+            words = ["sh", "-c", 'chown -- "$0" "$SSH_TTY"; exec "$@"', account, *words]
+        return Command(token, words, guard=guard, terminal=terminal)
 
     def _kill(self, token: str) -> None:
         line = (
@@ -195,8 +215,15 @@ class SshShell:
         finally:
             channel.close()
 
-    def _exec(self, line: bytes, wait_s: float = math.inf) -> paramiko.Channel:
-        return self._connection.channel(lambda channel: channel.exec_command(line), wait_s)
+    def _exec(
+        self, line: bytes, wait_s: float = math.inf, terminal: tuple[int, int] | None = None
+    ) -> paramiko.Channel:
+        def request(channel: paramiko.Channel) -> None:
+            if terminal is not None:
+                channel.get_pty(TERM, *terminal)
+            channel.exec_command(line)
+
+        return self._connection.channel(request, wait_s)
 
     def _status(self, channel: paramiko.Channel) -> int:
         """Exit status of a channel whose command has ended, or should have."""
@@ -288,6 +315,50 @@ class SshShell:
         """Numbers of the owner; None where the login account's own files are right already."""
         account = user or self._desktop
         return None if account == self._login else self._files.account(account)
+
+
+class _Wire:
+    """A `cua_gym.machine.process.Wire` over one channel."""
+
+    def __init__(
+        self, channel: paramiko.Channel, *, kill: Callable[[], None], status: Callable[[], int]
+    ) -> None:
+        self._channel = channel
+        self.kill = kill
+        self.status = status
+        channel.settimeout(None)
+
+    def read(self, stream: Stream) -> bytes:
+        receive = self._channel.recv if stream == "stdout" else self._channel.recv_stderr
+        return bytes(receive(_READ))
+
+    def write(self, data: bytes) -> None:
+        left = memoryview(data)
+        with _as_os_error():
+            while left:
+                left = left[self._channel.send(left) :]
+
+    def end_input(self) -> None:
+        with _as_os_error():
+            self._channel.shutdown_write()
+
+    def resize(self, columns: int, rows: int) -> None:
+        with _as_os_error():
+            self._channel.resize_pty(columns, rows)
+
+    def stop(self) -> None:
+        self._channel.close()
+
+    def free(self) -> None:
+        """Nothing is left: the channel is closed."""
+
+
+@contextmanager
+def _as_os_error() -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, paramiko.SSHException) as error:
+        raise ConnectionError(str(error)) from error
 
 
 class _ChannelWriter:

@@ -16,7 +16,7 @@ import pytest
 
 from cua_gym.contract.shell import ShellContract
 from cua_gym.errors import ActionError, MachineError, MachineLost, MachineTimeout, OutOfSpace
-from cua_gym.machine import commands
+from cua_gym.machine import process
 from cua_gym.machine.ssh import SshShell
 from tests.machine.sshd import LOGIN, SSHD, Sshd, make_key, running
 
@@ -318,7 +318,7 @@ def test_output_beyond_the_bound_is_counted(
     shell: SshShell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Output past the kept bound is counted, and never stops the command."""
-    monkeypatch.setattr(commands, "KEEP_BYTES", 1000)
+    monkeypatch.setattr(process, "KEEP_BYTES", 1000)
     done = shell.run("head -c 5000 /dev/zero; head -c 1500 /dev/zero >&2; exit 3")
     assert (done.exit, len(done.stdout), len(done.stderr), done.dropped) == (3, 1000, 1000, 4500)
 

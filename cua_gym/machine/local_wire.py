@@ -1,0 +1,128 @@
+"""The streams of one host process: pipes, or a pseudo terminal of the standard library.
+
+Responsible for starting it, and for waits on it that end when somebody says so: a job left behind
+may hold a pipe open for ever. Leaves what the bytes mean to `process`.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import subprocess
+import termios
+from io import FileIO
+from typing import cast
+
+from cua_gym.machine.base import Stream
+from cua_gym.machine.commands import TOKEN_NAME, Command, kill_argv
+
+__all__ = ["LocalWire", "kill_local"]
+
+_READ = 64 << 10
+
+
+class LocalWire:
+    """A `cua_gym.machine.process.Wire` to a new host process.
+
+    Args:
+        command: what the process does.
+        terminal: columns and rows of its terminal; None makes three pipes.
+
+    Raises:
+        OSError: it could not be started.
+    """
+
+    def __init__(self, command: Command, terminal: tuple[int, int] | None) -> None:
+        self._token = command.token
+        argv: list[str | bytes] = ["sh", "-c", command.line]
+        if terminal is None:
+            self._process = subprocess.Popen(
+                argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                bufsize=0,
+            )
+            pipes = (self._process.stdin, self._process.stdout, self._process.stderr)
+            self._input, self._output, self._errors = cast("tuple[FileIO, ...]", pipes)
+        else:
+            ours, theirs = os.openpty()
+            self._input = self._output = self._errors = FileIO(ours, "r+")
+            try:
+                self.resize(*terminal)
+                self._process = subprocess.Popen(
+                    # setsid makes it the leader of a new session, whose terminal this is
+                    ["setsid", "-c", *argv],
+                    stdin=theirs,
+                    stdout=theirs,
+                    stderr=theirs,
+                )
+            except OSError:
+                self._input.close()
+                raise
+            finally:
+                os.close(theirs)
+        os.set_blocking(self._input.fileno(), False)
+        self._stopped, self._stop = socket.socketpair()
+
+    def read(self, stream: Stream) -> bytes:
+        """See `cua_gym.machine.process.Wire.read`."""
+        file = self._output if stream == "stdout" else self._errors
+        while self._ready(file, select.POLLIN):
+            try:
+                return os.read(file.fileno(), _READ)
+            except BlockingIOError:
+                continue
+            except OSError:
+                break  # EIO: nobody has the terminal open any more
+        return b""
+
+    def write(self, data: bytes) -> None:
+        """See `cua_gym.machine.process.Wire.write`."""
+        left = memoryview(data)
+        while left:
+            if not self._ready(self._input, select.POLLOUT):
+                raise BrokenPipeError("the process has ended")
+            left = left[self._input.write(left) or 0 :]
+
+    def end_input(self) -> None:
+        """See `cua_gym.machine.process.Wire.end_input`."""
+        self._input.close()
+
+    def resize(self, columns: int, rows: int) -> None:
+        """See `cua_gym.machine.process.Wire.resize`."""
+        termios.tcsetwinsize(self._input.fileno(), (rows, columns))
+
+    def status(self) -> int:
+        """See `cua_gym.machine.process.Wire.status`."""
+        code = self._process.wait()
+        return 128 - code if code < 0 else code
+
+    def kill(self) -> None:
+        """See `cua_gym.machine.process.Wire.kill`."""
+        kill_local(self._token)
+
+    def stop(self) -> None:
+        """See `cua_gym.machine.process.Wire.stop`."""
+        self._stop.close()
+
+    def free(self) -> None:
+        """See `cua_gym.machine.process.Wire.free`."""
+        for file in (self._input, self._output, self._errors, self._stopped):
+            file.close()
+        self._process.kill()  # the wrapper, which has nothing left to do
+        self._process.wait()
+
+    def _ready(self, file: FileIO, event: int) -> bool:
+        """Wait until a file is ready; False once stopped."""
+        poll = select.poll()
+        poll.register(file, event)
+        poll.register(self._stopped, select.POLLIN)
+        return self._stopped.fileno() not in dict(poll.poll())
+
+
+def kill_local(token: str, name: str = TOKEN_NAME) -> None:
+    """Kill every host process tree whose environment holds ``name=token``."""
+    subprocess.run(kill_argv(token, name), check=False, stdin=subprocess.DEVNULL)
