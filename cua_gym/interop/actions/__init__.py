@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from cua_gym.actions import Action
 from cua_gym.interop.actions.anthropic import from_anthropic, to_anthropic
+from cua_gym.interop.actions.computer_13 import from_computer_13, to_computer_13
 from cua_gym.interop.actions.openai import PIXELS_PER_NOTCH, from_openai, to_openai
+from cua_gym.interop.actions.pyautogui import from_pyautogui, to_pyautogui
 from cua_gym.interop.actions.scale import Scale
 
 __all__ = [
@@ -23,9 +25,13 @@ __all__ = [
     "PIXELS_PER_NOTCH",
     "Scale",
     "from_anthropic",
+    "from_computer_13",
     "from_openai",
+    "from_pyautogui",
     "to_anthropic",
+    "to_computer_13",
     "to_openai",
+    "to_pyautogui",
 ]
 
 ONLY_LOOK: tuple[Action, ...] = ()

@@ -54,7 +54,7 @@ class _Key(Wire):
 
 class _HoldKey(Wire):
     action: Literal["hold_key"]
-    text: str
+    text: Annotated[str, Field(min_length=1)]
     duration: Seconds
 
 

@@ -45,7 +45,9 @@ def read(shape: TypeAdapter[T], given: object, what: str) -> T:
         return shape.validate_python(given)
     except Invalid as error:
         first = error.errors(include_url=False, include_context=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
+        # Names of fields and places in lists; pydantic's own names of types help nobody.
+        parts = map(str, first["loc"])
+        place = ".".join(part for part in parts if part.isidentifier() or part.isdecimal())
         seen = first["input"]
         # Only what is short for certain: an int of many digits cannot even be printed.
         plain = isinstance(seen, str | float | bool | None) or (
