@@ -16,6 +16,8 @@ BUILT_IN = {
     "null": "cua_gym.agent.scripted:NullAgent",
     "give-up": "cua_gym.agent.scripted:GiveUpAgent",
     "random": "cua_gym.agent.scripted:RandomAgent",
+    "anthropic": "cua_gym.agent.anthropic:AnthropicAgent",
+    "openai": "cua_gym.agent.openai:openai_agent",
 }
 
 
