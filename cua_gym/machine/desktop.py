@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import importlib.resources
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cua_gym.errors import MachineError
+from cua_gym.errors import ActionError, MachineError
 from cua_gym.machine.base import Completed, Shell
 
 __all__ = [
     "DesktopSilent",
+    "FilteredTree",
     "NotShown",
     "Window",
     "accessibility_tree",
     "clipboard",
+    "filter_tree",
     "find",
+    "set_clipboard",
     "wait_gone",
     "wait_idle",
     "wait_window",
@@ -29,6 +33,16 @@ __all__ = [
 
 QUERY_S = 60.0
 CLIPBOARD_S = 10.0
+# xclip goes on in the background as the owner, so its streams must not be the command's. What it
+# said is shown by hand, since a stream it still holds would never end.
+_SET_CLIPBOARD = """
+said=$(mktemp) || exit 1
+/usr/bin/xclip -selection clipboard -in -target UTF8_STRING >/dev/null 2>"$said"
+code=$?
+[ $code = 0 ] || cat "$said" >&2
+rm -f "$said"
+exit $code
+"""
 
 
 class DesktopSilent(MachineError):
@@ -37,6 +51,14 @@ class DesktopSilent(MachineError):
 
 class NotShown(MachineError):
     """A window or node did not appear in time; the message lists what there was."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilteredTree:
+    """Nodes in the tree's order, each with the name of its ``app``; and how many more fitted."""
+
+    nodes: list[dict[str, Any]]
+    left_out: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,21 +154,99 @@ def find(
     raise NotShown(f"no {role or 'node'} named like {name!r} in {timeout_s:g} s; {reply['seen']}")
 
 
+def filter_tree(
+    nodes: Sequence[Mapping[str, Any]],
+    *,
+    role: str | None = None,
+    name: str | None = None,
+    app: str | None = None,
+    screen: tuple[int, int] | None = None,
+    limit: int = 400,
+    max_text: int = 300,
+) -> FilteredTree:
+    """The part of an `accessibility_tree` that was asked for, of a size that a model can read.
+
+    Args:
+        role: exactly this role.
+        name: nodes whose name or text contains this, whatever the case. It is no regular
+            expression: one from outside could take for ever.
+        app: the same of the application's name.
+        screen: (width, height); only nodes with a pixel on it, which leaves out the applications
+            themselves and what was scrolled away.
+        limit: at most so many nodes.
+        max_text: names and texts are cut to so many characters, the last an ellipsis.
+    """
+    kept: list[dict[str, Any]] = []
+    fitting = 0
+    owner = ""
+    for node in nodes:
+        if node["depth"] == 0:
+            owner = node["name"]
+        if role is not None and node["role"] != role:
+            continue
+        if not _contains(owner, app) or not (
+            _contains(node["name"], name) or _contains(node.get("text", ""), name)
+        ):
+            continue
+        if screen is not None and not _on_screen(node.get("box"), screen):
+            continue
+        fitting += 1
+        if len(kept) < limit:
+            cut = {k: _cut(node[k], max_text) for k in ("name", "text") if k in node}
+            kept.append({**node, **cut, "app": _cut(owner, max_text)})
+    return FilteredTree(kept, fitting - len(kept))
+
+
+def _contains(whole: str, part: str | None) -> bool:
+    return part is None or part.casefold() in whole.casefold()
+
+
+def _on_screen(box: Sequence[int] | None, screen: tuple[int, int]) -> bool:
+    if box is None or min(box[2:]) <= 0:
+        return False
+    x, y, width, height = box
+    return x < screen[0] and y < screen[1] and x + width > 0 and y + height > 0
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
 def clipboard(shell: Shell) -> str | None:
     """Text of the clipboard, None when it is empty or holds no text.
 
     Raises:
-        DesktopSilent: its owner did not hand it over in time.
+        DesktopSilent: its owner did not hand it over in time, or it is too long to be read whole.
     """
     argv = ["/usr/bin/xclip", "-selection", "clipboard", "-o", "-t", "UTF8_STRING"]
     done = shell.run(argv, timeout_s=CLIPBOARD_S)
     if done.timed_out:
         raise DesktopSilent(f"the clipboard's owner gave no answer in {CLIPBOARD_S:g} s")
+    if done.dropped:
+        raise DesktopSilent(f"the clipboard holds more than {len(done.stdout)} bytes")
     if done.exit == 0:
         return done.text
     if b"not available" in done.stderr or b"no owner" in done.stderr.lower():
         return None
     raise _silent("clipboard", done)
+
+
+def set_clipboard(shell: Shell, text: str) -> None:
+    """Put any Unicode on the clipboard, for every program of the desktop account to paste.
+
+    Raises:
+        ActionError: lone surrogates, which no program could take; the clipboard is as it was.
+        DesktopSilent: the X server did not take it in time.
+    """
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as error:
+        raise ActionError(f"text for the clipboard is no Unicode: {error}") from error
+    done = shell.run(["/bin/sh", "-c", _SET_CLIPBOARD], stdin=data, timeout_s=CLIPBOARD_S)
+    if done.timed_out:
+        raise DesktopSilent(f"the clipboard was not set in {CLIPBOARD_S:g} s")
+    if done.exit != 0:
+        raise _silent("clipboard", done)
 
 
 def _ask(shell: Shell, operation: str, extra_s: float = 0.0, **arguments: Any) -> Any:

@@ -170,10 +170,15 @@ class Bus:
         flags = kind.AUTHENTICATION_CLIENT | kind.MESSAGE_BUS_CONNECTION
         self._bus = Gio.DBusConnection.new_for_address_sync(address, flags, None, None)
 
-    def ask(self, calls: list[tuple[Reference, str, str, str, tuple[Any, ...]]]) -> list[Any]:
+    def ask(
+        self,
+        calls: list[tuple[Reference, str, str, str, tuple[Any, ...]]],
+        patience_ms: int = 30_000,
+    ) -> list[Any]:
         """Replies to many calls (node, interface, method, signature, arguments), made at once.
 
-        None stands for a node that went away or did not answer in five seconds.
+        None stands for a node that went away or whose program hangs. A busy one gets a long time:
+        the calls of a whole level wait in its queue, and LibreOffice takes 15 s for all.
         """
         replies: list[Any] = [None] * len(calls)
         left = len(calls)
@@ -189,7 +194,7 @@ class Bus:
         for number, ((name, path), interface, method, signature, arguments) in enumerate(calls):
             body = self._glib.Variant(signature, arguments) if signature else None
             self._bus.call(
-                name, path, interface, method, body, None, 0, 5000, None, done, number
+                name, path, interface, method, body, None, 0, patience_ms, None, done, number
             )  # fmt: skip
         context = self._glib.MainContext.default()
         while left:
@@ -207,19 +212,21 @@ def _walk(bus: Bus, app: str | None) -> list[dict[str, Any]]:
     """Shown nodes of the applications whose name matches, depth first."""
     accessible = _A11Y + "Accessible"
     roots: list[dict[str, Any]] = []
-    level: list[tuple[Reference, list[dict[str, Any]], int]] = [
-        (reference, roots, 0) for reference in bus.applications()
+    level: list[tuple[Reference, dict[str, Any] | None]] = [
+        (reference, None) for reference in bus.applications()
     ]
     count = 0
     while level and count < MAX_NODES:
         asked: list[Any] = []
-        for reference, _, _ in level:
+        for reference, _ in level:
             asked.append((reference, accessible, "GetState", "", ()))
             asked.append((reference, _PROPERTIES, "GetAll", "(s)", (accessible,)))
             asked.append((reference, accessible, "GetRoleName", "", ()))
-        replies = bus.ask(asked)
+        # At its root a program that hangs is told from a busy one.
+        replies = bus.ask(asked, 5000 if level[0][1] is None else 30_000)
         shown = []
-        for number, (reference, siblings, depth) in enumerate(level):
+        for number, (reference, parent) in enumerate(level):
+            depth = 0 if parent is None else parent["depth"] + 1
             state, properties, role = replies[3 * number : 3 * number + 3]
             if state is None or properties is None or role is None:
                 continue
@@ -235,9 +242,10 @@ def _walk(bus: Bus, app: str | None) -> list[dict[str, Any]]:
                 "depth": depth,
                 "states": [s for s, bit in _STATES.items() if bits >> bit & 1],
                 "reference": reference,
+                "parent": parent,
                 "children": [],
             }
-            siblings.append(node)
+            (roots if parent is None else parent["children"]).append(node)
             count += 1
             if depth < MAX_DEPTH:
                 shown.append((node, int(properties[0].get("ChildCount", 0))))
@@ -253,7 +261,7 @@ def _walk(bus: Bus, app: str | None) -> list[dict[str, Any]]:
 
 def _below(
     bus: Bus, shown: list[tuple[dict[str, Any], int]]
-) -> list[tuple[Reference, list[dict[str, Any]], int]]:
+) -> list[tuple[Reference, dict[str, Any] | None]]:
     """The next level; of a spreadsheet's billion cells only the first few hundred."""
     asked: list[Any] = []
     owners = []
@@ -266,22 +274,54 @@ def _below(
                 arguments = (node["reference"], _A11Y + "Accessible", "GetChildAtIndex", "(i)")
                 asked.append((*arguments, (index,)))
                 owners.append(node)
-    level = []
+    level: list[tuple[Reference, dict[str, Any] | None]] = []
     for node, reply in zip(owners, bus.ask(asked), strict=True):
         if reply is None:
             continue
         references = reply[0] if isinstance(reply[0], list) else [reply[0]]
-        level += [(tuple(r), node["children"], node["depth"] + 1) for r in references]
+        level += [((r[0], r[1]), node) for r in references]
     return level
 
 
 def _add_boxes(bus: Bus, nodes: list[dict[str, Any]]) -> None:
     """Where each is, in screen pixels."""
     extents = (_A11Y + "Component", "GetExtents", "(u)", (0,))
-    for node, reply in zip(
-        nodes, bus.ask([(n["reference"], *extents) for n in nodes]), strict=True
-    ):
+    needed: dict[int, dict[str, Any]] = {}
+    for node in nodes:
+        above: dict[str, Any] | None = node
+        while above is not None and id(above) not in needed:
+            needed[id(above)] = above
+            above = above["parent"]
+    lineage = sorted(needed.values(), key=lambda n: n["depth"])
+    asked = [(n["reference"], *extents) for n in lineage]
+    for node, reply in zip(lineage, bus.ask(asked), strict=True):
         node["box"] = None if reply is None else list(reply[0])
+    straighten(lineage)
+
+
+def straighten(nodes: list[dict[str, Any]]) -> None:
+    """Put right the boxes of LibreOffice's own widgets, in place; parents come before children.
+
+    They come in a root pane that forgets the menu bar above it (27 pixels): it has its parent's
+    size and another place. GTK widgets within are right again, and show it the same way.
+    """
+    shifts: dict[int, tuple[int, int]] = {}
+    true: list[tuple[dict[str, Any], list[int]]] = []
+    for node in nodes:
+        parent, box = node["parent"], node["box"]
+        dx, dy = shifts.get(id(parent), (0, 0))
+        around = None if parent is None else parent["box"]
+        if box and around and box[2:] == around[2:]:
+            off = (box[0] - around[0], box[1] - around[1])
+            if node["role"] == "root pane":
+                dx, dy = dx - off[0], dy - off[1]
+            elif off == (dx, dy):
+                dx, dy = 0, 0
+        shifts[id(node)] = (dx, dy)
+        if box and (dx or dy) and min(box[2:]) >= 0:
+            true.append((node, [box[0] + dx, box[1] + dy, *box[2:]]))
+    for node, box in true:  # only now, since children are compared with what was said
+        node["box"] = box
 
 
 def _add_contents(bus: Bus, nodes: list[dict[str, Any]]) -> None:
@@ -307,9 +347,11 @@ def tree() -> list[dict[str, Any]]:
     nodes = _walk(bus, None)
     _add_boxes(bus, nodes)
     _add_contents(bus, nodes)
-    for node in nodes:
-        del node["reference"]
-    return nodes
+    return [_said(node) for node in nodes]
+
+
+def _said(node: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in node.items() if key not in ("reference", "parent")}
 
 
 def find(
@@ -324,8 +366,7 @@ def find(
         _add_boxes(bus, fits)
         fits = [n for n in fits if n["box"] is not None and min(n["box"][2:]) > 0]
         if nth < len(fits):
-            del fits[nth]["reference"]
-            return {"found": fits[nth]}
+            return {"found": _said(fits[nth])}
         if time.monotonic() >= end:
             return {"seen": [f"{n['role']} {n['name']!r}" for n in nodes if n["name"]][:60]}
         time.sleep(POLL_S)
