@@ -245,6 +245,7 @@ class Episode:
         action: a.Action,
         origin: Origin = OWN,
         *,
+        frame: int | None = None,
         stop: Stop | None = None,
         patience_s: float | None = None,
     ) -> Step:
@@ -255,6 +256,8 @@ class Episode:
         a step that cannot be recorded; the last one is judged all the same.
 
         Args:
+            frame: the serial of the frame that the action was chosen on; it is impossible when
+                the screen has changed since.
             stop: ends a `Wait` early; ``info["stopped"]`` then says so.
             patience_s: how long to wait while somebody else drives; None is to the end.
 
@@ -264,7 +267,7 @@ class Episode:
         """
         with self._turn(origin.by, stop, patience_s):
             return self._step(
-                origin, action, True, lambda hand: hand.do(action, self.seconds_left, stop)
+                origin, action, True, lambda hand: hand.do(action, self.seconds_left, stop, frame)
             )
 
     def use(

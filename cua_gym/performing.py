@@ -46,11 +46,12 @@ class Performer:
         self._hands.release()
 
     def do(
-        self, action: a.Action, seconds: float, stop: Stop | None
+        self, action: a.Action, seconds: float, stop: Stop | None, frame: int | None
     ) -> tuple[Settled, dict[str, Any]]:
         """Do an action within ``seconds``; what settled, and more for ``info``.
 
-        An impossible action does nothing and is told as ``action_error``.
+        An impossible action does nothing and is told as ``action_error``; so is one that was meant
+        for ``frame``, a serial, when the screen has changed since.
         """
         screen = self._machine.screen
         extra: dict[str, Any] = {}
@@ -60,6 +61,8 @@ class Performer:
             refusal = self._space.refusal(action)
             if refusal is not None:
                 raise ActionError(refusal)
+            if frame is not None and frame != serial:
+                raise ActionError(f"frame {frame} is stale, the screen is at {serial} now: look")
             match action:
                 case a.Submit() | a.GiveUp():
                     rule = self._at_once

@@ -23,6 +23,7 @@ __all__ = [
     "Button",
     "Completed",
     "FileStat",
+    "Files",
     "Frame",
     "Input",
     "Machine",
@@ -241,6 +242,25 @@ class Process(Protocol):
         """
 
 
+class Files(Protocol):
+    """Files of the computer with the rights of one account; errors as for local files.
+
+    The server of it may be that account's own process: a MachineError need not be the machine's.
+    """
+
+    def read(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes:
+        """See `Shell.read`."""
+
+    def write(self, path: str, data: bytes, *, mode: int = 0o644) -> None:
+        """See `Shell.write`; the file belongs to the account."""
+
+    def stat(self, path: str, *, follow: bool = False) -> FileStat:
+        """One entry; links are not followed unless asked for."""
+
+    def list(self, path: str) -> list[FileStat]:
+        """See `Shell.list`."""
+
+
 class Shell(Protocol):
     """Commands and files inside the computer, binary-safe, as a named guest account."""
 
@@ -287,6 +307,10 @@ class Shell(Protocol):
         Raises:
             MachineError: the channel failed.
         """
+
+    @property
+    def files(self) -> Files:
+        """Files with no more rights than the desktop account has; the rest here has root's."""
 
     def read(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes:
         """Bytes of a guest file.

@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
 from cua_gym.errors import ActionError, MachineError, MachineLost
 from cua_gym.machine.archive import TAR_CREATE, pack, unpack
@@ -104,6 +105,11 @@ class LocalShell:
             raise
         return Running(wrapped, wire, terminal=terminal is not None)
 
+    @property
+    def files(self) -> Self:
+        """Itself: there is one account."""
+        return self
+
     def read(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes:
         """Bytes of a file below ``root``."""
         where = self.host_path(path)
@@ -128,10 +134,10 @@ class LocalShell:
         finally:
             temporary.unlink(missing_ok=True)
 
-    def stat(self, path: str) -> FileStat:
-        """One entry, links not followed."""
+    def stat(self, path: str, *, follow: bool = False) -> FileStat:
+        """One entry; links are not followed unless asked for."""
         where = self.host_path(path)
-        found = where.lstat()
+        found = where.stat() if follow else where.lstat()
         return file_stat(where.name, found.st_mode, found.st_size, found.st_mtime)
 
     def list(self, path: str) -> list[FileStat]:

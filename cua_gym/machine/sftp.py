@@ -144,10 +144,16 @@ class _Client(paramiko.SFTPClient):  # type: ignore[misc]  # paramiko has no typ
 
 
 class SftpFiles:
-    """Files of one guest through one SFTP session; its calls take turns."""
+    """Files of one guest through one SFTP session; its calls take turns.
 
-    def __init__(self, connection: SshConnection) -> None:
+    Args:
+        server: a command line that serves SFTP with the rights it should have; None is the login
+            account's own.
+    """
+
+    def __init__(self, connection: SshConnection, server: bytes | None = None) -> None:
         self._connection = connection
+        self._server = server
         self._lock = threading.RLock()
         self._cached: tuple[paramiko.Transport, _Client] | None = None
 
@@ -176,7 +182,14 @@ class SftpFiles:
                         break
         return bytes(parts)
 
-    def write(self, path: str, data: bytes, *, owner: tuple[int, int] | None, mode: int) -> None:
+    def write(
+        self,
+        path: str,
+        data: bytes,
+        *,
+        owner: tuple[int, int] | None = None,
+        mode: int = 0o644,
+    ) -> None:
         """Put a whole file under a temporary name beside it, then rename."""
         path = guest_path(path)
         parent = posixpath.dirname(path)
@@ -221,11 +234,11 @@ class SftpFiles:
                 if owner is not None:
                     client.chown(_raw(folder), *owner)
 
-    def stat(self, path: str) -> FileStat:
-        """One entry, links not followed."""
+    def stat(self, path: str, *, follow: bool = False) -> FileStat:
+        """One entry; links are not followed unless asked for."""
         path = guest_path(path)
         with self._session(path) as client:
-            found = client.lstat(_raw(path))
+            found = client.stat(_raw(path)) if follow else client.lstat(_raw(path))
         return _entry(posixpath.basename(path) or "/", found)
 
     def list(self, path: str) -> list[FileStat]:
@@ -284,9 +297,15 @@ class SftpFiles:
             known, client = self._cached
             if known is transport and not client.get_channel().closed:
                 return client
-        client = _Client(self._connection.channel(_ask_for_sftp), self._connection.pace())
+        client = _Client(self._connection.channel(self._ask), self._connection.pace())
         self._cached = (client.get_channel().get_transport(), client)
         return client
+
+    def _ask(self, channel: paramiko.Channel) -> None:
+        if self._server is None:
+            channel.invoke_subsystem("sftp")
+        else:
+            channel.exec_command(self._server)
 
     def _refuse_if_full(self, client: _Client, folder: str, need: int, cause: Exception) -> None:
         """SFTP has no word for a full disk, only "Failure": look."""
@@ -305,10 +324,6 @@ class SftpFiles:
             return
         if stat_module.S_ISDIR(mode):
             raise _os_error(errno.EISDIR, path)
-
-
-def _ask_for_sftp(channel: paramiko.Channel) -> None:
-    channel.invoke_subsystem("sftp")
 
 
 def _entry(name: str, found: Any) -> FileStat:

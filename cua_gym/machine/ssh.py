@@ -47,6 +47,7 @@ from cua_gym.machine.ssh_connection import Pace, SshConnection
 __all__ = ["AS_USER", "SshShell"]
 
 AS_USER = "/usr/lib/cua-gym/as-user"
+SFTP_SERVER = "/usr/lib/openssh/sftp-server"
 
 _READ = 64 << 10
 
@@ -96,6 +97,8 @@ class SshShell:
             stall_s=stall_s,
         )
         self._files = SftpFiles(self._connection)
+        own = None if self._desktop == self._login else f"exec {AS_USER} {SFTP_SERVER}".encode()
+        self._own_files = SftpFiles(self._connection, own)
 
     def warm(self) -> None:
         """Start connecting in the background."""
@@ -234,6 +237,11 @@ class SshShell:
         if not channel.eof_received:
             raise MachineLost("the SSH connection broke while a command ran")
         return 137  # the wrapper itself was killed; the server's signal name is not kept
+
+    @property
+    def files(self) -> SftpFiles:
+        """See `cua_gym.machine.base.Shell.files`: SFTP served by the desktop account itself."""
+        return self._own_files
 
     def read(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes:
         """See `cua_gym.machine.base.Shell.read`; anything but a regular file is refused."""

@@ -1,0 +1,165 @@
+"""Who may come in over HTTP: this machine only, with the right token, one client at a time.
+
+An ASGI middleware around everything that is served. Host and Origin are checked against DNS
+rebinding and foreign pages; a bearer token opens one bridge of one episode; a second client of a
+bridge is refused while the first is there. What a client may do inside is the bridges' business.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import get_args
+
+import anyio
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from cua_gym.bridge.session import Bridge, Session
+from cua_gym.turns import Stop
+
+__all__ = ["GONE", "Guard", "Lease", "Peer"]
+
+Peer = tuple[str, int]
+
+GONE = "cua_gym.gone"
+"""In the scope of a request: a `Stop` that is asked when its client goes away before the answer."""
+
+_VANISH_S = 0.3
+"""A client's old connection may be closed a moment after its new one is opened."""
+
+
+class Lease:
+    """Which client has a bridge.
+
+    Clients since protocol 2026-07-28 have no session, so a client is told by its connections and,
+    where there is one, its session's name. It begins with ``initialize`` or ``server/discover``.
+    It has the bridge while one of its connections is open; then the next that begins gets it.
+
+    Args:
+        open_now: the peers of all connections that are open now.
+    """
+
+    def __init__(self, open_now: Callable[[], set[Peer]]) -> None:
+        self._open_now = open_now
+        self._peers: set[Peer] = set()
+        self._session: str | None = None
+        self._busy = 0
+
+    async def admit(self, peer: Peer, session: str | None, begins: bool) -> bool:
+        """Whether a request may pass; if so it is under way until `done`."""
+        deadline = time.monotonic() + _VANISH_S
+        while not self._admits(peer, session, begins):
+            if time.monotonic() >= deadline:
+                return False
+            await anyio.sleep(0.02)
+        if not self._here() and begins:
+            self._session = None
+        self._peers = (self._peers & self._open_now()) | {peer}
+        self._busy += 1
+        return True
+
+    def done(self, session: str | None) -> None:
+        """A request was answered, by which the client may have got a session."""
+        self._busy -= 1
+        self._session = session or self._session
+
+    def _here(self) -> bool:
+        return bool(self._peers & self._open_now())
+
+    def _admits(self, peer: Peer, session: str | None, begins: bool) -> bool:
+        if peer in self._peers or not self._here():
+            return True
+        if session is not None:
+            return session == self._session
+        # A client that asks two things at once needs two connections; an idle one does not.
+        return not begins and self._busy > 0
+
+
+class Guard:
+    """The middleware.
+
+    Args:
+        app: what is guarded; its paths begin with the name of a bridge or ``view``.
+        origin: ``http://host:port`` of the server.
+        open_now: see `Lease`.
+    """
+
+    def __init__(
+        self, app: ASGIApp, session: Session, origin: str, open_now: Callable[[], set[Peer]]
+    ) -> None:
+        self._app = app
+        self._session = session
+        port = origin.rpartition(":")[2]
+        self._hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
+        self._leases = {bridge: Lease(open_now) for bridge in session.bridges}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request pass, or answer why not."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        origin = headers.get("origin")
+        if headers.get("host") not in self._hosts or not (
+            origin is None or origin.removeprefix("http://") in self._hosts
+        ):
+            await _refuse(403, "only this machine is served, by its own name")(scope, receive, send)
+            return
+        name = scope["path"].strip("/").split("/")[0]
+        bridge: Bridge | None = next((b for b in get_args(Bridge) if b == name), None)
+        if bridge is None or (bridge == "view" and scope["path"] == "/view"):  # the bare page
+            await self._app(scope, receive, send)
+            return
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not self._session.admits(bridge, token.strip()):
+            await _refuse(401, "no valid token for this; a token ends with its episode")(
+                scope, receive, send
+            )
+            return
+        if bridge == "view":
+            await self._app(scope, receive, send)
+            return
+        await self._lend(self._leases[bridge], scope, receive, send)
+
+    async def _lend(self, lease: Lease, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        session = headers.get("mcp-session-id")
+        method = headers.get("mcp-method")
+        begins = method == "server/discover" or (
+            method is None and session is None and "mcp-protocol-version" not in headers
+        )
+        host, port = scope["client"]
+        if not await lease.admit((host, port), session, begins):
+            await _refuse(409, "another client has this bridge; one at a time")(
+                scope, receive, send
+            )
+            return
+        given: str | None = None
+        gone = Stop()
+        scope[GONE] = gone
+
+        async def hear() -> Message:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                await anyio.to_thread.run_sync(gone.ask)
+            return message
+
+        async def tell(message: Message) -> None:
+            nonlocal given
+            if message["type"] == "http.response.start":
+                given = Headers(raw=message["headers"]).get("mcp-session-id")
+            await send(message)
+
+        try:
+            await self._app(scope, hear, tell)
+        finally:
+            lease.done(given)
+
+
+def _refuse(status: int, why: str) -> Response:
+    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+    body = json.dumps({"error": why})
+    return Response(body, status, headers, media_type="application/json")

@@ -1,0 +1,309 @@
+"""The tools of the desktop bridge: see the screen, use its mouse and keyboard.
+
+Every tool that acts answers with the settled frame. Coordinates are pixels of the native screen,
+origin top left, whatever the scale of the pictures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from cua_gym import actions as a
+from cua_gym.bridge.marks import mark
+from cua_gym.bridge.pictures import encode
+from cua_gym.bridge.session import Call
+from cua_gym.bridge.tools import Reply
+from cua_gym.episode import Step
+from cua_gym.errors import ActionError
+from cua_gym.machine import desktop
+from cua_gym.machine.base import Machine
+from cua_gym.machine.settle import Settle
+
+__all__ = ["TOOLS"]
+
+PICTURE_BYTES = 700_000
+"""In base64 and with the rest of an answer it stays below 1 MiB, the most that the Python SDK's
+client takes in one event."""
+
+Frame = Annotated[
+    int | None,
+    Field(description="Act only if the screen still shows this frame (its serial number)."),
+]
+X = Annotated[int, Field(description="Pixels from the left edge of the native screen.")]
+Y = Annotated[int, Field(description="Pixels from the top edge of the native screen.")]
+ButtonName = Literal["left", "middle", "right"]
+_LOOK: Mapping[str, Any] = {}
+
+
+def screenshot(
+    call: Call,
+    region: Annotated[
+        tuple[int, int, int, int] | None,
+        Field(description="[x, y, width, height] in native pixels; the whole screen if absent."),
+    ] = None,
+    scale: Annotated[float, Field(description="Above 0, at most 1; smaller is cheaper.")] = 1.0,
+) -> Reply:
+    """Look at the screen, or at a part of it, as it is now."""
+    return _shown(call.use(lambda machine: _LOOK, acts=False), region=region, scale=scale)
+
+
+def move(call: Call, x: X, y: Y, frame: Frame = None) -> Reply:
+    """Move the pointer to a pixel."""
+    return _shown(call.act(a.Move(x, y), frame))
+
+
+def click(
+    call: Call,
+    x: X,
+    y: Y,
+    button: ButtonName = "left",
+    count: Annotated[int, Field(description="2 is a double click, 3 a triple click.")] = 1,
+    modifiers: Annotated[
+        list[str], Field(description='Keys held meanwhile, such as ["ctrl"].')
+    ] = [],  # noqa: B006 - only read; the schema shows it
+    frame: Frame = None,
+) -> Reply:
+    """Click at a pixel."""
+    return _shown(call.act(a.Click(x, y, button, count, tuple(modifiers)), frame))
+
+
+def mouse_down(call: Call, button: ButtonName = "left", frame: Frame = None) -> Reply:
+    """Press a button where the pointer is; it stays down until mouse_up."""
+    return _shown(call.act(a.MouseDown(button), frame))
+
+
+def mouse_up(call: Call, button: ButtonName = "left", frame: Frame = None) -> Reply:
+    """Release a button where the pointer is."""
+    return _shown(call.act(a.MouseUp(button), frame))
+
+
+def drag(
+    call: Call,
+    path: Annotated[
+        list[tuple[int, int]],
+        Field(description="Points [x, y] to pass: press at the first, release at the last."),
+    ],
+    button: ButtonName = "left",
+    frame: Frame = None,
+) -> Reply:
+    """Drag along a path and drop at its end."""
+    return _shown(call.act(a.Drag(tuple(path), button), frame))
+
+
+def scroll(
+    call: Call,
+    x: X,
+    y: Y,
+    dx: Annotated[int, Field(description="Wheel notches to the right; negative is left.")] = 0,
+    dy: Annotated[int, Field(description="Wheel notches down; negative is up.")] = 0,
+    frame: Frame = None,
+) -> Reply:
+    """Turn the mouse wheel with the pointer at a pixel."""
+    return _shown(call.act(a.Scroll(x, y, dx, dy), frame))
+
+
+def type(  # noqa: A001 - what the tool is called everywhere
+    call: Call,
+    text: Annotated[str, Field(description="Any Unicode; \\n presses Enter, \\t presses Tab.")],
+    frame: Frame = None,
+) -> Reply:
+    """Type text into whatever has the keyboard."""
+    return _shown(call.act(a.Type(text), frame))
+
+
+def key(
+    call: Call,
+    combo: Annotated[str, Field(description='Such as "enter", "ctrl+shift+s", "alt+f4".')],
+    frame: Frame = None,
+) -> Reply:
+    """Press and release a key or a chord."""
+    return _shown(call.act(a.Key(combo), frame))
+
+
+def key_down(call: Call, key: str, frame: Frame = None) -> Reply:
+    """Press one key; it stays down until key_up."""
+    return _shown(call.act(a.KeyDown(key), frame))
+
+
+def key_up(call: Call, key: str, frame: Frame = None) -> Reply:
+    """Release a key that key_down pressed."""
+    return _shown(call.act(a.KeyUp(key), frame))
+
+
+def wait(
+    call: Call,
+    seconds: Annotated[float, Field(description="0 to 60.")] = 1.0,
+    until_settled: Annotated[
+        bool, Field(description="Return as soon as the screen has stood still for half a second.")
+    ] = False,
+) -> Reply:
+    """Let time pass, then look."""
+    if not until_settled:
+        return _shown(call.act(a.Wait(seconds)))
+    a.validate(a.Wait(seconds))
+    rule = Settle(first_s=min(0.5, seconds), quiet_s=min(0.5, seconds or 0.1), max_s=seconds or 0.1)
+    step = call.use(lambda machine: _LOOK, acts=True, action=a.Wait(seconds), rule=rule)
+    return _shown(step)
+
+
+def cursor_position(call: Call) -> Reply:
+    """Where the pointer is, in native pixels."""
+    step = call.use(lambda machine: _LOOK, acts=False)
+    x, y = step.frame.cursor
+    return _told(step, f"({x}, {y})", x=x, y=y)
+
+
+def screen_size(call: Call) -> Reply:
+    """Width and height of the screen in pixels."""
+    step = call.use(lambda machine: _LOOK, acts=False)
+    height, width = step.frame.rgb.shape[:2]
+    return _told(step, f"{width}x{height}", width=width, height=height)
+
+
+def accessibility_tree(
+    call: Call,
+    role: Annotated[str | None, Field(description='Exact role, such as "push button".')] = None,
+    name: Annotated[str | None, Field(description="Part of the name, in any case.")] = None,
+    app: Annotated[str | None, Field(description="Part of the program's name.")] = None,
+) -> Reply:
+    """What the programs say is on the screen: roles, names, states and boxes in native pixels."""
+    nodes: list[dict[str, Any]] = []
+
+    def look(machine: Machine) -> Mapping[str, Any]:
+        nodes.extend(desktop.accessibility_tree(machine.shell))
+        return {"nodes": len(nodes)}
+
+    step = call.use(_answered(look), acts=False)
+    screen = call.episode.actions.screen
+    found = desktop.filter_tree(nodes, role=role, name=name, app=app, screen=screen)
+    return _told(step, "", nodes=found.nodes, left_out=found.left_out)
+
+
+def marks(call: Call) -> Reply:
+    """The screen with a numbered box on everything that can be clicked, and the list of them."""
+    nodes: list[dict[str, Any]] = []
+    windows: list[desktop.Window] = []
+
+    def look(machine: Machine) -> Mapping[str, Any]:
+        nodes.extend(desktop.accessibility_tree(machine.shell))
+        windows.extend(desktop.windows(machine.shell))
+        return {"nodes": len(nodes)}
+
+    step = call.use(_answered(look), acts=False)
+    rgb, found = mark(step.frame.rgb, nodes, windows)
+    listed = [
+        {"number": m.number, "role": m.role, "name": m.name, "box": list(m.box)} for m in found
+    ]
+    text = "\n".join(
+        f"{m.number}: {m.role} {m.name!r} at {m.box[0] + m.box[2] // 2}, {m.box[1] + m.box[3] // 2}"
+        for m in found
+    )
+    return _shown(step, rgb=rgb, text=text or "nothing to mark", marks=listed)
+
+
+def clipboard_get(call: Call) -> Reply:
+    """The text in the clipboard."""
+    held: list[str | None] = []
+
+    def get(machine: Machine) -> Mapping[str, Any]:
+        held.append(desktop.clipboard(machine.shell))
+        return {"clipboard": held[0]}
+
+    step = call.use(_answered(get), acts=False)
+    text = held[0] if held else None
+    return _told(step, text or "the clipboard holds no text", clipboard=text)
+
+
+def clipboard_set(call: Call, text: str) -> Reply:
+    """Put text into the clipboard."""
+
+    def put(machine: Machine) -> Mapping[str, Any]:
+        desktop.set_clipboard(machine.shell, text)
+        return _LOOK
+
+    step = call.use(_answered(put), acts=True)
+    return _told(step, "done")
+
+
+TOOLS: Sequence[Callable[..., Reply]] = (
+    screenshot, move, click, mouse_down, mouse_up, drag, scroll, type, key, key_down, key_up, wait,
+    cursor_position, screen_size, accessibility_tree, marks, clipboard_get, clipboard_set,
+)  # fmt: skip
+
+
+def _answered(
+    ask: Callable[[Machine], Mapping[str, Any]],
+) -> Callable[[Machine], Mapping[str, Any]]:
+    """A desktop that gives no answer is the agent's doing as likely as not; it is no fault."""
+
+    def work(machine: Machine) -> Mapping[str, Any]:
+        try:
+            return ask(machine)
+        except desktop.DesktopSilent as error:
+            machine.check()
+            raise ActionError(str(error)) from error
+
+    return work
+
+
+def _fault(step: Step) -> str | None:
+    info = step.info
+    if "error" in info:
+        return f"the machine failed, the episode is over: {info['error']}"
+    fault = info.get("action_error")
+    return None if fault is None else str(fault)
+
+
+def _told(step: Step, text: str, **facts: Any) -> Reply:
+    fault = _fault(step)
+    if fault is not None:
+        return Reply(fault, _budget(step), error=True)
+    return Reply(text, {**facts, **_budget(step)})
+
+
+def _budget(step: Step) -> dict[str, Any]:
+    facts = {
+        "steps_left": step.info["steps_left"],
+        "seconds_left": round(step.info["seconds_left"], 1),
+    }
+    return facts | ({"limit": step.info["limit"]} if "limit" in step.info else {})
+
+
+def _shown(
+    step: Step,
+    *,
+    rgb: Any = None,
+    region: tuple[int, int, int, int] | None = None,
+    scale: float = 1.0,
+    text: str | None = None,
+    **facts: Any,
+) -> Reply:
+    """The frame after a step, with what one must know of it; faults with the frame of now."""
+    picture = encode(
+        step.frame.rgb if rgb is None else rgb,
+        region=region,
+        scale=scale,
+        limit_bytes=PICTURE_BYTES,
+    )
+    info = step.info
+    facts |= {
+        "frame": step.frame.serial,
+        "age_s": round(info["frame_age_s"], 3),
+        "cursor": list(step.frame.cursor),
+        "settled": info.get("settled", False),
+        "scale": picture.scale,
+        "region": list(picture.region),
+        **_budget(step),
+    }
+    fault = _fault(step)
+    if fault is not None:
+        return Reply(fault, facts, picture, error=True)
+    said = f"frame {facts['frame']}" + ("" if facts["settled"] else ", still changing")
+    if info.get("stopped"):
+        said += ", stopped early"
+    if "limit" in info:
+        said += f"; the limit of {info['limit']} is reached, the episode is over"
+    return Reply(f"{text}\n{said}" if text else said, facts, picture)

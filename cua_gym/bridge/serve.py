@@ -1,0 +1,184 @@
+"""The bridges of one episode on a loopback port, in a thread of their own.
+
+Responsible for the server's life and for ending the attempt when its time is over, its machine is
+lost or its client has gone for good. Whoever serves an episode evaluates it afterwards.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Self
+
+import anyio
+import anyio.to_thread
+import uvicorn
+from mcp.server.lowlevel import Server
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+from starlette.routing import BaseRoute, Route
+
+from cua_gym.bridge import desktop, ending, files, shell, view
+from cua_gym.bridge.access import Guard, Peer
+from cua_gym.bridge.session import Bridge, Session
+from cua_gym.bridge.tools import make_server
+from cua_gym.episode import Episode
+from cua_gym.errors import MachineError
+
+__all__ = ["HOST", "Served"]
+
+HOST = "127.0.0.1"
+LEAVE_S = 5.0
+"""A stdio end that is gone for so long does not come back."""
+_PRESENCE_S = 1.0
+_WATCH_S = 0.25
+_HEALTH_S = 2.0
+_TOOLS: dict[Bridge, Any] = {
+    "desktop": (*desktop.TOOLS, *ending.TOOLS),
+    "shell": (*shell.PROGRAMS, *files.FILES, *ending.TOOLS),
+}
+_CALLED = {"desktop": "Screen, mouse and keyboard", "shell": "Shell and files"}
+
+
+class Served:
+    """A context manager: bridges and live view of a prepared episode while it is entered.
+
+    Args:
+        port: on the loopback interface; 0 takes a free one.
+        until_left: end the attempt when every stdio end that had come is gone.
+
+    Attributes:
+        session: tokens, calls, and the end.
+        left: whether it ended because its clients had gone.
+
+    Raises:
+        OSError: the port is taken.
+    """
+
+    def __init__(self, episode: Episode, *, port: int = 0, until_left: bool = False) -> None:
+        self.session = Session(episode)
+        self.left = False
+        self._until_left = until_left
+        self._present = 0
+        self._came = False
+        self._away_since = 0.0
+        self._socket = socket.create_server((HOST, port), backlog=64)
+        self.origin = f"http://{HOST}:{self._socket.getsockname()[1]}"
+        config = uvicorn.Config(
+            self._app(),
+            log_config=None,
+            access_log=False,
+            lifespan="on",
+            ws="none",
+            timeout_keep_alive=3600,  # a model may think for long between two calls
+            timeout_graceful_shutdown=2,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(
+            target=self._server.run, args=([self._socket],), name="cua-gym-bridges", daemon=True
+        )
+        self._started = threading.Event()
+
+    def url(self, bridge: Bridge) -> str:
+        """Where a bridge or the view is."""
+        return f"{self.origin}/{bridge}"
+
+    @property
+    def view_link(self) -> str:
+        """For a browser; what stands behind ``#`` never leaves it."""
+        return f"{self.url('view')}#{self.session.token('view')}"
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until nobody can act any more."""
+        return self.session.ended.wait(timeout_s)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        if not self._started.wait(30):
+            raise MachineError("the server of the bridges did not start in 30 s")
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.session.close()
+        self._server.should_exit = True
+        self._thread.join(10)
+        self._socket.close()
+
+    def _app(self) -> Guard:
+        servers: list[Server[Any]] = []
+        routes: list[BaseRoute] = list(view.routes(self.session))
+        instruction = self.session.episode.variation.instruction
+        for bridge in self.session.bridges:
+            about = ending.instructions(_CALLED[bridge], instruction)
+            server = make_server(self.session, bridge, _TOOLS[bridge], about)
+            app = server.streamable_http_app(
+                streamable_http_path=f"/{bridge}",
+                # The guard does it, for everything that is served.
+                transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+            )
+            routes += [*app.routes, Route(f"/{bridge}/presence", self._presence)]
+            servers.append(server)
+
+        @asynccontextmanager
+        async def life(app: Starlette) -> AsyncIterator[None]:
+            async with AsyncExitStack() as stack, anyio.create_task_group() as beside:
+                for server in servers:
+                    await stack.enter_async_context(server.session_manager.run())
+                beside.start_soon(self._watch)
+                self._started.set()
+                yield
+                beside.cancel_scope.cancel()
+
+        app = Starlette(routes=routes, lifespan=life)
+        return Guard(app, self.session, self.origin, self._open_now)
+
+    def _open_now(self) -> set[Peer]:
+        state = self._server.server_state
+        # uvicorn keeps its connections; each knows its peer.
+        return {c.client for c in state.connections if c.client is not None}  # type: ignore[union-attr]
+
+    async def _watch(self) -> None:
+        """End the attempt when its time is over, its machine is lost, or its clients have gone."""
+        episode, session = self.session.episode, self.session
+        checked = time.monotonic()
+        while not session.ended.is_set():
+            await anyio.sleep(_WATCH_S)
+            if episode.done:
+                session.end()
+            elif episode.seconds_left <= 0:
+                session.expire()
+            elif self._has_left():
+                self.left = True
+                episode.leave("the client went away")
+                session.end()
+            elif time.monotonic() - checked >= _HEALTH_S:
+                try:
+                    await anyio.to_thread.run_sync(episode.machine.check)
+                except MachineError:
+                    session.end()  # the evaluation meets the same fault and names it
+                checked = time.monotonic()
+
+    def _has_left(self) -> bool:
+        gone = self._came and not self._present
+        return self._until_left and gone and time.monotonic() - self._away_since > LEAVE_S
+
+    async def _presence(self, request: Request) -> StreamingResponse:
+        """A response that lasts as long as the stdio end that asked for it."""
+
+        async def stay() -> AsyncIterator[bytes]:
+            self._present += 1
+            self._came = True
+            try:
+                while not self.session.ended.is_set():
+                    yield b"\n"
+                    await anyio.sleep(_PRESENCE_S)
+            finally:
+                self._present -= 1
+                self._away_since = time.monotonic()
+
+        return StreamingResponse(stay(), media_type="text/plain")

@@ -1,0 +1,184 @@
+"""An MCP server made of plain functions.
+
+Responsible for what every call has in common: arguments are checked against the function's own
+signature, unknown ones refused; the function runs in a thread; a cancelled call is asked to stop
+and waited for; long ones tell progress; every fault becomes an answer that says what to do. What a
+tool does, and with what rights, is its function's business.
+"""
+
+from __future__ import annotations
+
+import base64
+import difflib
+import importlib.metadata
+import inspect
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, get_type_hints
+
+import anyio
+import anyio.to_thread
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+from cua_gym.bridge.access import GONE
+from cua_gym.bridge.pictures import Picture
+from cua_gym.bridge.session import Bridge, Call, Session
+from cua_gym.episode import EpisodeOver
+from cua_gym.errors import CuaGymError
+from cua_gym.turns import Stop
+
+__all__ = ["Reply", "Tool", "make_server"]
+
+PROGRESS_S = 5.0
+"""How often a call that takes long says so, to clients that asked to be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a tool answers.
+
+    Attributes:
+        text: for the model to read.
+        facts: the same as structured content; plain JSON values.
+        picture: shown with it.
+        error: whether what was asked for was not done.
+    """
+
+    text: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    picture: Picture | None = None
+    error: bool = False
+
+
+class Tool:
+    """A function ``(call, **arguments) -> Reply`` with its name, description and schema."""
+
+    def __init__(self, function: Callable[..., Reply]) -> None:
+        self.name = function.__name__
+        self._function = function
+        hints = get_type_hints(function, include_extras=True)
+        fields: dict[str, Any] = {
+            name: (hints[name], ... if p.default is inspect.Parameter.empty else p.default)
+            for name, p in list(inspect.signature(function).parameters.items())[1:]
+        }
+        self._arguments: type[BaseModel] = create_model(
+            self.name, __config__=ConfigDict(extra="forbid"), **fields
+        )
+        schema = self._arguments.model_json_schema()
+        schema.pop("title", None)
+        self.schema: dict[str, Any] = schema
+        self.description = inspect.cleandoc(function.__doc__ or "")
+
+    def parse(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The function's keyword arguments.
+
+        Raises:
+            ValueError: names each argument that is wrong, absent or unknown.
+        """
+        try:
+            parsed = self._arguments.model_validate(dict(arguments))
+        except ValidationError as error:
+            faults = "; ".join(
+                f"{'.'.join(map(str, e['loc']))}: {e['msg']}"
+                for e in error.errors(include_url=False)
+            )
+            known = ", ".join(self._arguments.model_fields) or "no arguments"
+            raise ValueError(f"{self.name} takes {known}. {faults}") from error
+        return {name: getattr(parsed, name) for name in self._arguments.model_fields}
+
+    def run(self, call: Call, arguments: Mapping[str, Any]) -> Reply:
+        """Call the function; what it raises on purpose becomes its answer."""
+        try:
+            return self._function(call, **arguments)
+        except EpisodeOver:
+            return Reply("the episode is over; nothing was done", error=True)
+        except CuaGymError as error:
+            return Reply(str(error), error=True)
+
+
+def make_server(
+    session: Session, bridge: Bridge, tools: Sequence[Callable[..., Reply]], instructions: str
+) -> Server[Any]:
+    """The MCP server of one bridge of one episode."""
+    box = {tool.name: tool for tool in map(Tool, tools)}
+
+    async def list_tools(
+        ctx: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult(
+            tools=[
+                types.Tool(name=t.name, description=t.description, input_schema=t.schema)
+                for t in box.values()
+            ]
+        )
+
+    async def call_tool(
+        ctx: ServerRequestContext[Any], params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        tool = box.get(params.name)
+        if tool is None:
+            near = difflib.get_close_matches(params.name, box, n=2) or sorted(box)
+            return _result(
+                Reply(f"no tool is called {params.name!r}; try {', '.join(near)}", error=True)
+            )
+        try:
+            arguments = tool.parse(params.arguments or {})
+        except ValueError as error:
+            return _result(Reply(str(error), error=True))
+        stop = Stop()
+        if ctx.request is not None:
+            ctx.request.scope.get(GONE, stop).then(stop.ask)
+        call = session.call(bridge, tool.name, params.arguments or {}, stop)
+        try:
+            async with anyio.create_task_group() as beside:
+                beside.start_soon(_ask_when_cancelled, stop)
+                beside.start_soon(_tell_progress, ctx, tool.name)
+                reply = await anyio.to_thread.run_sync(partial(tool.run, call, arguments))
+                result = _result(reply)
+                beside.cancel_scope.cancel()
+        finally:
+            session.close_call(call)
+        return result
+
+    return Server(
+        f"cua-gym-{bridge}",
+        version=importlib.metadata.version("cua-gym"),
+        instructions=instructions,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+        get_tool_input_schema=lambda name: box[name].schema if name in box else None,
+    )
+
+
+async def _ask_when_cancelled(stop: Stop) -> None:
+    # The thread itself cannot be cancelled; the call is over when it has stopped.
+    try:
+        await anyio.sleep_forever()
+    finally:
+        stop.ask()
+
+
+async def _tell_progress(ctx: ServerRequestContext[Any], tool: str) -> None:
+    began = time.monotonic()
+    while True:
+        await anyio.sleep(PROGRESS_S)
+        seconds = time.monotonic() - began
+        await ctx.session.report_progress(seconds, None, f"{tool} has run for {seconds:.0f} s")
+
+
+def _result(reply: Reply) -> types.CallToolResult:
+    content: list[types.ContentBlock] = []
+    if reply.picture is not None:
+        data = base64.b64encode(reply.picture.data).decode()
+        content.append(types.ImageContent(type="image", data=data, mime_type=reply.picture.mime))
+    text = reply.text or json.dumps(reply.facts)
+    content.append(types.TextContent(type="text", text=text))
+    return types.CallToolResult(
+        content=content, structured_content=dict(reply.facts) or None, is_error=reply.error
+    )
