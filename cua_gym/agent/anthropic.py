@@ -89,7 +89,8 @@ class AnthropicAgent(ModelAgent):
             self._tools.append({"type": "bash_20250124", "name": "bash"})
         for kind in ENDINGS:
             tool = function_tool(kind)
-            self._tools.append({**tool, "input_schema": tool.pop("parameters")})
+            tool["input_schema"] = tool.pop("parameters")
+            self._tools.append(tool)
 
     def fits(self, width: int, height: int) -> bool:
         """The standard tier's limits, which every model keeps: 1568 pixels, 1568 patches of 28x28.

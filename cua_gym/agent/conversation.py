@@ -317,7 +317,7 @@ class ModelAgent(ABC):
             raise AgentError(_public(str(error))) from None
         except ValidationError as error:
             wrong = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(str(part) for part in wrong["loc"])
+            where = ".".join(str(part) for part in wrong["loc"]) or "all of it"
             raise AgentError(f"the answer is none of a model: {where}: {wrong['msg']}") from None
         except ValueError as error:
             raise AgentError(_public(f"the answer is none of a model: {error}")) from None
