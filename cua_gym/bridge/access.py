@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import get_args
 
 import anyio
@@ -47,9 +48,10 @@ class Lease:
         self._peers: set[Peer] = set()
         self._session: str | None = None
         self._busy = 0
+        self._answered = 0.0
 
     async def admit(self, peer: Peer, session: str | None, begins: bool) -> bool:
-        """Whether a request may pass; if so it is under way until `done`."""
+        """Whether a request may pass."""
         deadline = time.monotonic() + _VANISH_S
         while not self._admits(peer, session, begins):
             if time.monotonic() >= deadline:
@@ -58,13 +60,25 @@ class Lease:
         if not self._here() and begins:
             self._session = None
         self._peers = (self._peers & self._open_now()) | {peer}
-        self._busy += 1
         return True
 
-    def done(self, session: str | None) -> None:
-        """A request was answered, by which the client may have got a session."""
-        self._busy -= 1
-        self._session = session or self._session
+    @contextmanager
+    def asking(self) -> Iterator[None]:
+        """A question is under way."""
+        self._busy += 1
+        try:
+            yield
+        finally:
+            self._busy -= 1
+            self._answered = time.monotonic()
+
+    def quiet_for(self, seconds: float) -> bool:
+        """Whether no question is under way or was so recently."""
+        return not self._busy and time.monotonic() - self._answered > seconds
+
+    def named(self, session: str) -> None:
+        """The client that has the bridge got a session."""
+        self._session = session
 
     def _here(self) -> bool:
         return bool(self._peers & self._open_now())
@@ -95,6 +109,10 @@ class Guard:
         port = origin.rpartition(":")[2]
         self._hosts = {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]")}
         self._leases = {bridge: Lease(open_now) for bridge in session.bridges}
+
+    def quiet_for(self, seconds: float) -> bool:
+        """Whether no client asks anything."""
+        return all(lease.quiet_for(seconds) for lease in self._leases.values())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request pass, or answer why not."""
@@ -137,7 +155,6 @@ class Guard:
                 scope, receive, send
             )
             return
-        given: str | None = None
         gone = Stop()
         scope[GONE] = gone
 
@@ -148,15 +165,15 @@ class Guard:
             return message
 
         async def tell(message: Message) -> None:
-            nonlocal given
             if message["type"] == "http.response.start":
                 given = Headers(raw=message["headers"]).get("mcp-session-id")
+                if given is not None:
+                    lease.named(given)
             await send(message)
 
-        try:
+        # Other methods hold streams open and ask nothing.
+        with lease.asking() if scope["method"] == "POST" else nullcontext():
             await self._app(scope, hear, tell)
-        finally:
-            lease.done(given)
 
 
 def _refuse(status: int, why: str) -> Response:

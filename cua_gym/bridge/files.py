@@ -214,7 +214,7 @@ def _with_file(
         return {"file": {k: v for k, v in found.items() if not isinstance(v, str | list)}}
 
     step = call.use(use, acts=acts)
-    return told(step, text(found) if found else "", **found)
+    return told(step, text(found) if found else "", found)
 
 
 def _absolute(path: str, home: str) -> str:

@@ -35,6 +35,8 @@ __all__ = ["HOST", "Served"]
 HOST = "127.0.0.1"
 LEAVE_S = 5.0
 """A stdio end that is gone for so long does not come back."""
+LAST_WORDS_S = 2.0
+QUIET_S = 0.2
 _PRESENCE_S = 1.0
 _WATCH_S = 0.25
 _HEALTH_S = 2.0
@@ -50,6 +52,7 @@ class Served:
 
     Args:
         port: on the loopback interface; 0 takes a free one.
+        only_view: no bridges; the agent is in this process, or a person.
         until_left: end the attempt when every stdio end that had come is gone.
 
     Attributes:
@@ -60,17 +63,29 @@ class Served:
         OSError: the port is taken.
     """
 
-    def __init__(self, episode: Episode, *, port: int = 0, until_left: bool = False) -> None:
+    def __init__(
+        self,
+        episode: Episode,
+        *,
+        port: int = 0,
+        only_view: bool = False,
+        until_left: bool = False,
+    ) -> None:
         self.session = Session(episode)
+        self._only_view = only_view
         self.left = False
         self._until_left = until_left
         self._present = 0
         self._came = False
         self._away_since = 0.0
-        self._socket = socket.create_server((HOST, port), backlog=64)
+        # Named TCP, or asyncio leaves Nagle's algorithm on: 40 ms a call.
+        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._socket.bind((HOST, port))
         self.origin = f"http://{HOST}:{self._socket.getsockname()[1]}"
+        self._guard = self._app()
         config = uvicorn.Config(
-            self._app(),
+            self._guard,
             log_config=None,
             access_log=False,
             lifespan="on",
@@ -84,6 +99,11 @@ class Served:
         )
         self._started = threading.Event()
 
+    @property
+    def bridges(self) -> tuple[Bridge, ...]:
+        """The bridges that are served; none for a view alone."""
+        return () if self._only_view else self.session.bridges
+
     def url(self, bridge: Bridge) -> str:
         """Where a bridge or the view is."""
         return f"{self.origin}/{bridge}"
@@ -96,6 +116,18 @@ class Served:
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until nobody can act any more."""
         return self.session.ended.wait(timeout_s)
+
+    def revoke(self) -> None:
+        """Void the tokens, before the freeze.
+
+        Whoever submitted gets his answer first: clients ask for the list of tools again to check
+        it by. Nothing but such questions is answered meanwhile.
+        """
+        self.session.end()
+        end = time.monotonic() + LAST_WORDS_S
+        while not self._guard.quiet_for(QUIET_S) and time.monotonic() < end:
+            time.sleep(QUIET_S / 4)
+        self.session.revoke()
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -113,7 +145,7 @@ class Served:
         servers: list[Server[Any]] = []
         routes: list[BaseRoute] = list(view.routes(self.session))
         instruction = self.session.episode.variation.instruction
-        for bridge in self.session.bridges:
+        for bridge in self.bridges:
             about = ending.instructions(_CALLED[bridge], instruction)
             server = make_server(self.session, bridge, _TOOLS[bridge], about)
             app = server.streamable_http_app(
@@ -126,9 +158,10 @@ class Served:
 
         @asynccontextmanager
         async def life(app: Starlette) -> AsyncIterator[None]:
-            async with AsyncExitStack() as stack, anyio.create_task_group() as beside:
+            async with AsyncExitStack() as stack:
                 for server in servers:
                     await stack.enter_async_context(server.session_manager.run())
+                beside = await stack.enter_async_context(anyio.create_task_group())
                 beside.start_soon(self._watch)
                 self._started.set()
                 yield

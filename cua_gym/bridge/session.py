@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import secrets
 import threading
+import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from cua_gym import actions as a
 from cua_gym.bridge.jobs import Jobs
 from cua_gym.bridge.uploads import Uploads
 from cua_gym.episode import Episode, Origin, Step
+from cua_gym.grading.outcome import Outcome
 from cua_gym.machine.base import Machine
 from cua_gym.machine.settle import Settle
 from cua_gym.turns import By, Stop
@@ -97,18 +99,26 @@ class Session:
             self.end()
 
     def end(self) -> None:
-        """Nobody may act any more: tokens are void, calls under way stop. Idempotent."""
+        """Nobody may act any more; calls under way stop. Idempotent."""
         with self._lock:
-            # The view goes on showing; the turns are the episode's to refuse.
-            self._tokens = {k: v for k, v in self._tokens.items() if k == "view"}
             stops = list(self._stops)
         self.ended.set()
         for stop in stops:
             stop.ask()
 
+    def revoke(self) -> None:
+        """The bridges' tokens are void from now on; the view goes on showing."""
+        self._tokens = {k: v for k, v in self._tokens.items() if k == "view"}
+
     def expire(self) -> None:
         """End it because the time is over."""
         self.episode.expire()
+        self.end()
+
+    def broke(self, cause: str) -> None:
+        """End it because this program failed; to be called while handling the exception."""
+        outcome = Outcome.unscored("bridge", "act", cause)
+        self.episode.fail(outcome, traceback.format_exc())
         self.end()
 
     def close(self) -> None:

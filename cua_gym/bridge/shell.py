@@ -72,7 +72,7 @@ def run(
         return {"shell": facts}
 
     step = call.use(work, acts=True, action=a.Shell(command, timeout_s))
-    return told(step, _printed(kept[0]) if kept else "", **(kept[0] if kept else {}))
+    return told(step, _printed(kept[0]), kept[0]) if kept else told(step, "", {})
 
 
 def start(call: Call, command: str, cwd: Cwd = None, env: Env = None) -> Reply:
@@ -84,7 +84,7 @@ def start(call: Call, command: str, cwd: Cwd = None, env: Env = None) -> Reply:
         return {"job": kept[0]}
 
     step = call.use(work, acts=True)
-    return told(step, f"job {kept[0]} runs" if kept else "", **({"job": kept[0]} if kept else {}))
+    return told(step, f"job {kept[0]} runs", {"job": kept[0]}) if kept else told(step, "", {})
 
 
 def poll(
@@ -99,7 +99,7 @@ def poll(
     _until(call, wait_s, lambda: process.wait(_TICK_S))
     facts = _facts(job, process, stdout_from, stderr_from)
     step = call.use(lambda machine: {"shell": facts}, acts=False)
-    return told(step, _printed(facts), **facts)
+    return told(step, _printed(facts), facts)
 
 
 def kill(call: Call, job: int) -> Reply:
@@ -112,7 +112,7 @@ def kill(call: Call, job: int) -> Reply:
         return {"job": job, "exit": process.exit}
 
     step = call.use(work, acts=True)
-    return told(step, f"job {job} has ended", job=job, exit=process.exit)
+    return told(step, f"job {job} has ended", {"job": job, "exit": process.exit})
 
 
 def pty_open(
@@ -132,7 +132,7 @@ def pty_open(
 
     step = call.use(work, acts=True)
     if not kept:
-        return told(step, "")
+        return told(step, "", {})
     process = call.session.jobs.get(kept[0])
     _quiet(call, process, 0, 2.0)
     return _screen(step, kept[0], process, 0)
@@ -180,7 +180,7 @@ def pty_resize(
         process.resize(columns, rows)
         return {"pty": pty}
 
-    return told(call.use(work, acts=True), "done", pty=pty)
+    return told(call.use(work, acts=True), "done", {"pty": pty})
 
 
 def pty_close(call: Call, pty: int) -> Reply:
@@ -193,10 +193,11 @@ PROGRAMS: Sequence[Callable[..., Reply]] = (
 )  # fmt: skip
 
 
-def told(step: Step, text: str, **facts: Any) -> Reply:
+def told(step: Step, text: str, known: Mapping[str, Any]) -> Reply:
     """An answer without a picture: a task that allows only the shell shows no screen."""
     info = step.info
-    facts |= {
+    facts = {
+        **known,
         "steps_left": info["steps_left"],
         "seconds_left": round(info["seconds_left"], 1),
     }
@@ -283,7 +284,7 @@ def _screen(step: Step, number: int, process: Process, start: int) -> Reply:
         "running": process.exit is None,
         "exit": process.exit,
     }
-    return told(step, text + ("" if process.exit is None else f"\n[exit {process.exit}]"), **facts)
+    return told(step, text + ("" if process.exit is None else f"\n[exit {process.exit}]"), facts)
 
 
 def _until(call: Call, seconds: float, done: Callable[[], bool]) -> None:

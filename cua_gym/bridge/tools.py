@@ -93,13 +93,19 @@ class Tool:
         return {name: getattr(parsed, name) for name in self._arguments.model_fields}
 
     def run(self, call: Call, arguments: Mapping[str, Any]) -> Reply:
-        """Call the function; what it raises on purpose becomes its answer."""
+        """Call the function; what it raises on purpose becomes its answer.
+
+        What it raises otherwise is a fault of ours, and no agent is judged by it.
+        """
         try:
             return self._function(call, **arguments)
         except EpisodeOver:
             return Reply("the episode is over; nothing was done", error=True)
         except CuaGymError as error:
             return Reply(str(error), error=True)
+        except Exception as error:
+            call.session.broke(f"{self.name}: {type(error).__name__}: {error}")
+            return Reply(f"{self.name} failed by a fault of ours; the episode is over", error=True)
 
 
 def make_server(

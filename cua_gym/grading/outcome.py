@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from cua_gym.errors import GradingError
 
 __all__ = ["REASONS", "CheckpointResult", "Outcome"]
 
-Reason = Literal["machine", "setup", "evidence", "grader", "judge", "agent"]
-REASONS = ("machine", "setup", "evidence", "grader", "judge", "agent")
+Reason = Literal["machine", "setup", "bridge", "evidence", "grader", "judge", "agent", "stopped"]
+REASONS = get_args(Reason)
 
 
 @dataclass(frozen=True, slots=True)

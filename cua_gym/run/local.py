@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from cua_gym.agent.base import Agent, Driver, Metered, TaskInfo, WhiteBox
 from cua_gym.env import DesktopEnv
-from cua_gym.episode import Episode
+from cua_gym.episode import Episode, EpisodeOver
 from cua_gym.errors import CuaGymError, TaskError
 from cua_gym.grading.outcome import Outcome
 from cua_gym.record.lines import space_errors
@@ -133,12 +133,13 @@ def _play(
     if isinstance(agent, Driver):
         _asked(agent.drive, episode)
         return env.evaluate()
-    over = False
-    while not over:
+    while not episode.done:
         action = _asked(agent.act, observation, info)
-        observation, _, terminated, truncated, info = env.step(action)
+        try:
+            observation, _, _, _, info = env.step(action)
+        except EpisodeOver:  # a person who had taken over ended it meanwhile
+            break
         told(episode.steps, episode.max_steps, type(action).__name__)
-        over = terminated or truncated
     return env.evaluate()
 
 
