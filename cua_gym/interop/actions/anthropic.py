@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field, Strict, TypeAdapter
 
 from cua_gym import actions as a
 from cua_gym.interop.actions.chords import XDOTOOL, foreign, held, keys, press
@@ -43,7 +43,7 @@ class _Look(Wire):
 
 class _Zoom(Wire):
     action: Literal["zoom"]
-    region: tuple[Whole, Whole, Whole, Whole]
+    region: Annotated[list[Whole], Strict(False), Field(min_length=4, max_length=4)]
 
 
 class _Key(Wire):

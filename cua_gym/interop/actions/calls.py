@@ -20,7 +20,7 @@ import string
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, TypeAdapter
+from pydantic import BeforeValidator, Field, Strict, TypeAdapter
 
 from cua_gym import actions as a
 from cua_gym.errors import ActionError
@@ -49,6 +49,7 @@ def _cut(value: Any) -> Any:
 
 
 _Pixel = Annotated[Whole, BeforeValidator(_cut)]
+_Place = _Pixel | Annotated[tuple[_Pixel, _Pixel], Strict(False)] | None
 _Button = str | Whole
 _Keys = str | list[str] | tuple[str, ...]
 
@@ -56,7 +57,7 @@ _Keys = str | list[str] | tuple[str, ...]
 
 
 class _At(Wire):
-    x: _Pixel | tuple[_Pixel, _Pixel] | None = None
+    x: _Place = None
     y: _Pixel | None = None
 
 
@@ -98,7 +99,7 @@ class _CountClick(_At):
 
 class _Turn(Wire):
     clicks: _Pixel
-    x: _Pixel | tuple[_Pixel, _Pixel] | None = None
+    x: _Place = None
     y: _Pixel | None = None
 
 

@@ -31,7 +31,7 @@ def from_pyautogui(code: str, *, cursor: Point, scale: Scale | None = None) -> t
         scale: the picture's size and the screen's, where they differ.
 
     Returns:
-        None (`ONLY_LOOK`) for imports alone and for a move to where the pointer is.
+        None (`ONLY_LOOK`) for imports alone and for ``moveTo()``.
 
     Raises:
         ActionError: not Python, or anything but a literal call of a known function: it names what
@@ -64,13 +64,8 @@ def _is_import(statement: ast.stmt) -> bool:
 def _call(statement: ast.stmt) -> Call:
     match statement:
         case ast.Expr(ast.Call(ast.Attribute(ast.Name(module), name), args, keywords)):
-            if (
-                module not in _MODULES
-                or name not in PARAMETERS
-                or (module == "time") > (name == "sleep")
-            ):
-                known = ", ".join(PARAMETERS)
-                raise _refused(statement, f"pyautogui's known functions are {known}")
+            if f"{module}.{name}" not in _KNOWN:
+                raise _refused(statement, f"known are {', '.join(_KNOWN)}")
             return name, _arguments(name, args, keywords)
         case _:
             raise _refused(statement, "only calls such as pyautogui.click(10, 20) are read")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, TypeAdapter
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, TypeAdapter
 from pydantic import ValidationError as Invalid
 
 from cua_gym import actions as a
@@ -20,16 +20,16 @@ def _whole(value: Any) -> Any:
 
 
 # No screen is larger; a bound keeps absurd numbers out of arithmetic and messages.
-Whole = Annotated[StrictInt, BeforeValidator(_whole), Field(ge=-1_000_000, le=1_000_000)]
-Pair = tuple[Whole, Whole]
-Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-Seconds = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=60)]
+Whole = Annotated[int, BeforeValidator(_whole), Field(ge=-1_000_000, le=1_000_000)]
+Pair = Annotated[tuple[Whole, Whole], Strict(False)]  # a list too, as JSON has it
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Seconds = Annotated[float, Field(allow_inf_nan=False, ge=0, le=60)]
 
 
 class Wire(BaseModel):
     """A foreign shape. A field that it does not have is refused: to drop it would be to lie."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 def read(shape: TypeAdapter[T], given: object, what: str) -> T:
