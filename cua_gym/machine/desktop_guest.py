@@ -217,24 +217,26 @@ def _walk(bus: Bus, app: str | None) -> list[dict[str, Any]]:
     ]
     count = 0
     while level and count < MAX_NODES:
-        asked: list[Any] = []
-        for reference, _ in level:
-            asked.append((reference, accessible, "GetState", "", ()))
-            asked.append((reference, _PROPERTIES, "GetAll", "(s)", (accessible,)))
-            asked.append((reference, accessible, "GetRoleName", "", ()))
         # At its root a program that hangs is told from a busy one.
-        replies = bus.ask(asked, 5000 if level[0][1] is None else 30_000)
+        patience_ms = 5000 if level[0][1] is None else 30_000
+        states = bus.ask([(r, accessible, "GetState", "", ()) for r, _ in level], patience_ms)
+        showing = []
+        asked: list[Any] = []
+        for (reference, parent), state in zip(level, states, strict=True):
+            bits = 0 if state is None else sum(word << (32 * n) for n, word in enumerate(state[0]))
+            if state is not None and (parent is None or bits >> _SHOWING & 1):
+                showing.append((reference, parent, bits))
+                asked.append((reference, _PROPERTIES, "GetAll", "(s)", (accessible,)))
+                asked.append((reference, accessible, "GetRoleName", "", ()))
+        replies = bus.ask(asked, patience_ms)
         shown = []
-        for number, (reference, parent) in enumerate(level):
+        for number, (reference, parent, bits) in enumerate(showing):
             depth = 0 if parent is None else parent["depth"] + 1
-            state, properties, role = replies[3 * number : 3 * number + 3]
-            if state is None or properties is None or role is None:
+            properties, role = replies[2 * number : 2 * number + 2]
+            if properties is None or role is None:
                 continue
-            bits = sum(word << (32 * n) for n, word in enumerate(state[0]))
             name = str(properties[0].get("Name", ""))
             if depth == 0 and app is not None and not re.search(app, name):
-                continue
-            if depth > 0 and not bits >> _SHOWING & 1:
                 continue
             node = {
                 "role": role[0],
@@ -341,10 +343,10 @@ def _add_contents(bus: Bus, nodes: list[dict[str, Any]]) -> None:
                 node[key] = reply[0]
 
 
-def tree() -> list[dict[str, Any]]:
-    """All shown nodes of all applications, depth first; ``depth`` gives the nesting."""
+def tree(app: str | None) -> list[dict[str, Any]]:
+    """Shown nodes of the applications whose name matches, depth first; ``depth`` nests them."""
     bus = Bus()
-    nodes = _walk(bus, None)
+    nodes = _walk(bus, app)
     _add_boxes(bus, nodes)
     _add_contents(bus, nodes)
     return [_said(node) for node in nodes]
