@@ -137,7 +137,7 @@ class Guard:
                 scope, receive, send
             )
             return
-        if bridge == "view":
+        if bridge == "view" or scope["path"] == f"/{bridge}/presence":
             await self._app(scope, receive, send)
             return
         await self._lend(self._leases[bridge], scope, receive, send)

@@ -7,6 +7,7 @@ lost or its client has gone for good. Whoever serves an episode evaluates it aft
 from __future__ import annotations
 
 import socket
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator
@@ -20,17 +21,19 @@ from mcp.server.lowlevel import Server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 
 from cua_gym.bridge import desktop, ending, files, shell, view
 from cua_gym.bridge.access import Guard, Peer
 from cua_gym.bridge.session import Bridge, Session
+from cua_gym.bridge.stdio import TOKEN_VARIABLE
 from cua_gym.bridge.tools import make_server
 from cua_gym.episode import Episode
 from cua_gym.errors import MachineError
+from cua_gym.grading.outcome import Outcome
 
-__all__ = ["HOST", "Served"]
+__all__ = ["HOST", "Served", "configuration", "stdio_configuration"]
 
 HOST = "127.0.0.1"
 LEAVE_S = 5.0
@@ -47,8 +50,38 @@ _TOOLS: dict[Bridge, Any] = {
 _CALLED = {"desktop": "Screen, mouse and keyboard", "shell": "Shell and files"}
 
 
+def configuration(served: Served) -> dict[str, Any]:
+    """What MCP clients take as their ``mcpServers``: bridges over HTTP, tokens in a header."""
+    return {
+        "mcpServers": {
+            f"cua-gym-{bridge}": {
+                "type": "http",
+                "url": served.url(bridge),
+                "headers": {"Authorization": f"Bearer {served.session.token(bridge)}"},
+            }
+            for bridge in served.bridges
+        }
+    }
+
+
+def stdio_configuration(served: Served) -> dict[str, Any]:
+    """The same for clients that only start programs; `cua-gym bridge` is the program."""
+    return {
+        "mcpServers": {
+            f"cua-gym-{bridge}": {
+                "command": sys.executable,
+                "args": ["-m", "cua_gym.cli", "bridge", bridge, "--episode", served.origin],
+                "env": {TOKEN_VARIABLE: served.session.token(bridge)},
+            }
+            for bridge in served.bridges
+        }
+    }
+
+
 class Served:
-    """A context manager: bridges and live view of a prepared episode while it is entered.
+    """A context manager: bridges and live view of an episode while it is entered.
+
+    It may be made before the episode is prepared, to find out that the port is free.
 
     Args:
         port: on the loopback interface; 0 takes a free one.
@@ -129,6 +162,15 @@ class Served:
             time.sleep(QUIET_S / 4)
         self.session.revoke()
 
+    def judged(self) -> Outcome:
+        """Void the tokens, freeze and judge; an attempt whose client just went is unscored."""
+        self.revoke()
+        episode = self.session.episode
+        if self.left and episode.outcome is None:
+            cause = "the client went away without submit or give_up"
+            episode.fail(Outcome.unscored("agent", "act", cause))
+        return episode.evaluate()
+
     def __enter__(self) -> Self:
         self._thread.start()
         if not self._started.wait(30):
@@ -136,9 +178,14 @@ class Served:
         return self
 
     def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop serving and give the port back; idempotent."""
         self.session.close()
         self._server.should_exit = True
-        self._thread.join(10)
+        if self._thread.ident is not None:
+            self._thread.join(10)
         self._socket.close()
 
     def _app(self) -> Guard:
@@ -200,8 +247,13 @@ class Served:
         gone = self._came and not self._present
         return self._until_left and gone and time.monotonic() - self._away_since > LEAVE_S
 
-    async def _presence(self, request: Request) -> StreamingResponse:
-        """A response that lasts as long as the stdio end that asked for it."""
+    async def _presence(self, request: Request) -> Response:
+        """A response that lasts as long as the stdio end that asked for it.
+
+        With ``?look=1`` it says only that there is something to come to.
+        """
+        if request.query_params.get("look"):
+            return Response("here")
 
         async def stay() -> AsyncIterator[bytes]:
             self._present += 1

@@ -18,6 +18,8 @@ __all__ = ["main"]
 
 _COMMANDS = {
     "run": "Let agents attempt tasks, and grade what they did.",
+    "serve": "Serve an episode to agents outside, over MCP.",
+    "bridge": "The stdio end of a served episode, for MCP clients.",
     "task": "List, show and begin tasks.",
     "image": "Build, check and export the disks that machines start from.",
     "grade": "Grade recorded runs again, from their evidence alone.",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cua_gym.run.local import AgentChoice, Plan
     from cua_gym.run.row import Row
 
-__all__ = ["exit_code", "run", "show_row"]
+__all__ = ["exit_code", "new_run", "run", "show_row"]
 
 INTERRUPTED = 130
 
@@ -92,7 +92,7 @@ def run(
             tasks=[find_task(name, suite) for name in tasks],
             agents=_agents(agents),
             runs=runs,
-            run=_new_run(runs),
+            run=new_run(runs),
             seeds=seeds,
             repeats=repeat,
             phase=progress.phase,
@@ -110,11 +110,12 @@ def run(
     ctx.exit(code)
 
 
-def _new_run(runs: Path) -> str:
-    from cua_gym.record.layout import new_run
+def new_run(runs: Path) -> str:
+    """Name of a new run below ``runs``, for the command line."""
+    from cua_gym.record import layout
 
     try:
-        return new_run(runs, datetime.now(UTC))
+        return layout.new_run(runs, datetime.now(UTC))
     except OSError as error:
         raise click.BadParameter(str(error), param_hint="'--runs'") from error
 
