@@ -27,15 +27,16 @@ LIMIT = 150
 MAX_NAME = 80
 # Smaller than this nobody can hit, and a label would hide it.
 _LEAST = 6
+# Places in a list stand for the cells and icons within them; one without a name is an empty one.
+# On a web page they, and headers, are mostly plain text.
+_PLACES = frozenset({"table cell", "list item", "tree item"})
+_PARTS = frozenset({"table cell", "icon"})
+_HEADERS = frozenset({"table column header", "column header", "table row header"})
 _ROLES = frozenset(
     {"button", "push button", "toggle button", "check box", "radio button", "switch", "link"}
     | {"menu", "menu item", "check menu item", "radio menu item", "combo box", "page tab"}
-    | {"entry", "text", "password text", "spin button", "slider", "icon", "list item", "tree item"}
-    | {"table cell", "table column header", "column header", "table row header"}
+    | {"entry", "text", "password text", "spin button", "slider", "icon", *_PLACES, *_HEADERS}
 )
-# Places in a list stand for the cells and icons within them; one without a name is an empty one.
-_PLACES = frozenset({"table cell", "list item", "tree item"})
-_PARTS = frozenset({"table cell", "icon"})
 # What lies outside these is not seen, although toolkits call it shown.
 _CLIPS = frozenset({"scroll pane", "viewport", "menu bar", "document web", "document frame"})
 _WINDOWS = frozenset({"frame", "dialog", "alert", "file chooser", "color chooser", "font chooser"})
@@ -108,12 +109,12 @@ def _targets(nodes: Sequence[Node], windows: list[Window], screen: Box) -> list[
         visible = None if box is None or around is None else _common(box, around)
         seen.append(visible if node["role"] in _CLIPS and box is not None else around)
         surface = surface_of[index]
-        if visible is None or surface is None or not _actionable(node):
+        if visible is None or surface is None:
             continue
         if min(visible[2:]) < _LEAST or _covered(visible, surfaces[surface + 1 :]):
             continue
         ancestors = tuple(_ancestors(index, parents))
-        if node["role"] in _PARTS and any(nodes[a]["role"] in _PLACES for a in ancestors):
+        if not _actionable(node, {nodes[a]["role"] for a in ancestors}):
             continue
         name = _name(node, inner.get(index, ""), box, [nodes[a] for a in ancestors])
         if name or node["role"] not in _PLACES | _PARTS:
@@ -121,12 +122,18 @@ def _targets(nodes: Sequence[Node], windows: list[Window], screen: Box) -> list[
     return _without_containers(found)
 
 
-def _actionable(node: Node) -> bool:
-    states = node.get("states", ())
-    if node["role"] == "text" and "editable" not in states:
-        return False
+def _actionable(node: Node, within: set[str]) -> bool:
+    role, states = node["role"], set(node["states"])
     # LibreOffice calls its cells editable and not sensitive.
-    return node["role"] in _ROLES and ("sensitive" in states or "editable" in states)
+    if role not in _ROLES or not states & {"sensitive", "editable"}:
+        return False
+    if role == "text":
+        return "editable" in states
+    if (role in _PARTS and within & _PLACES) or (role == "menu" and "combo box" in within):
+        return False
+    if role in _PLACES | _HEADERS and "document web" in within:
+        return bool(states & {"selectable", "selected", "editable"})
+    return True
 
 
 def _without_containers(found: list[_Target]) -> list[_Target]:
@@ -223,7 +230,7 @@ def _inner_names(nodes: Sequence[Node], parents: list[int | None]) -> dict[int, 
     """By node, the first words within it; a button's or row's label is a node of its own."""
     inner: dict[int, str] = {}
     for index, node in enumerate(nodes):
-        words = node.get("text") or node["name"]
+        words = _plain(node.get("text") or node["name"])
         if not words.strip() or node["role"] == "icon":
             continue
         for above in _ancestors(index, parents):
@@ -234,17 +241,21 @@ def _inner_names(nodes: Sequence[Node], parents: list[int | None]) -> dict[int, 
 
 
 def _name(node: Node, inner: str, box: Box | None, ancestors: list[Node]) -> str:
-    own = str(node["name"] or node.get("text") or inner)
-    if not own.strip() and box is not None:
+    own = _plain(node["name"]) or _plain(node.get("text")) or inner
+    if not own and box is not None:
         for near in ancestors[:8]:
             around = _box(near)
             if around is not None and _area(around) > 8 * _area(box):
                 break
-            if near["name"]:
-                own = near["name"]
+            if own := _plain(near["name"]):
                 break
-    own = " ".join(own[: 4 * MAX_NAME].split())
-    return own if len(own) <= MAX_NAME else own[: MAX_NAME - 1] + "…"
+    return own
+
+
+def _plain(words: str | None) -> str:
+    """On one line and bounded; U+FFFC stands for a part that is a node of its own."""
+    line = " ".join((words or "")[: 4 * MAX_NAME].replace("\ufffc", " ").split())
+    return line if len(line) <= MAX_NAME else line[: MAX_NAME - 1] + "…"
 
 
 def _parents(nodes: Sequence[Node]) -> list[int | None]:

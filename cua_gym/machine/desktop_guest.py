@@ -138,6 +138,7 @@ _STATES = {
     "editable": 7,
     "expanded": 10,
     "focused": 12,
+    "selectable": 22,
     "selected": 23,
     "sensitive": 24,
 }

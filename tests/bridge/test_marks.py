@@ -106,6 +106,22 @@ def test_a_row_is_marked_once_by_its_words() -> None:
     ]
 
 
+def test_plain_text_of_a_web_page_has_no_mark() -> None:
+    """Its lists and tables are mostly for reading; what can be chosen there says so."""
+    assert names(
+        app(
+            node("document web", "", (0, 0, 600, 400)),
+            node("list item", "• said", (10, 10, 200, 20), 3),
+            node("link", "inside", (30, 10, 40, 20), 4),
+            node("table cell", "3", (10, 40, 50, 20), 3),
+            node("list item", "option", (10, 70, 99, 20), 3, states=["sensitive", "selectable"]),
+            node("combo box", "\ufffc", (10, 100, 99, 20), 3),
+            node("menu", "", (10, 100, 99, 12), 4),
+            node("menu item", "red", (-1, -1, -1, -1), 5),
+        )
+    ) == ["inside", "option", "red"]
+
+
 def test_containers_and_duplicates_give_way() -> None:
     """A box that its own parts fill is theirs; a part that is small leaves both."""
     assert names(
