@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from cua_gym.actions import Action
+from cua_gym.agent.base import TaskInfo
+from cua_gym.agent.conversation import ModelAgent
+from cua_gym.machine.base import Rgb
+from cua_gym.spaces import ActionSpace, ToolPolicy
 from cua_gym.task import Task
 from tests.agent.model_server import ModelServer
 from tests.agent.wires import WIRES, Wire
@@ -35,8 +42,6 @@ def wire(request: pytest.FixtureRequest) -> Wire:
 @pytest.fixture
 def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """No key or endpoint of whoever runs the tests."""
-    import os
-
     for name in list(os.environ):
         if name.startswith(("ANTHROPIC_", "OPENAI_", "CUA_GYM_ANTHROPIC", "CUA_GYM_OPENAI")):
             monkeypatch.delenv(name)
@@ -58,3 +63,20 @@ def serve(environment: pytest.MonkeyPatch) -> Iterator[Serve]:
             return server
 
         yield start
+
+
+class Desk:
+    """An agent without a computer: every action succeeds, unless told otherwise."""
+
+    def __init__(
+        self, agent: ModelAgent, screen: tuple[int, int] = (1280, 800), tools: ToolPolicy = "both"
+    ) -> None:
+        self.agent = agent
+        self.screen: Rgb = np.zeros((screen[1], screen[0], 3), np.uint8)
+        self.cursor = (0, 0)
+        agent.start(TaskInfo("t", "Tidy up.", ActionSpace(screen, tools), 50, 600.0, 0))
+
+    def act(self, **info: Any) -> Action:
+        """The next action."""
+        seen = {"screenshot": self.screen, "cursor": np.array(self.cursor)}
+        return self.agent.act(seen, {"seconds_left": 600.0, **info})
