@@ -1,0 +1,482 @@
+"""What a model is told and shown, and whose pixels its answers mean."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from cua_gym.actions import (
+    ACTIONS,
+    Click,
+    GiveUp,
+    Key,
+    Move,
+    Shell,
+    Submit,
+    Type,
+    Wait,
+    action_from_dict,
+)
+from cua_gym.agent import conversation
+from cua_gym.agent.sight import Sight
+from cua_gym.agent.tools import function_tool, offered, tool_name
+from cua_gym.errors import ActionError
+from cua_gym.spaces import ActionSpace, ToolPolicy
+from tests.agent.conftest import Desk, Serve
+from tests.agent.wires import Anthropic, Body, Chat, Responses, Wire
+
+CLICK = ("click", {"x": 10, "y": 20})
+DONE = ("submit", {"answer": "42"})
+
+
+def image(picture: str) -> Image.Image:
+    """The picture that a model got."""
+    return Image.open(io.BytesIO(base64.b64decode(picture)))
+
+
+# calls and their results
+
+
+def bad_calls(wire: Wire) -> list[tuple[Body, str]]:
+    """Calls that are wrong, and a word of what is told."""
+    return [
+        (wire.malformed(), ""),
+        (wire.does(("click", {"x": 1280, "y": 10})), "(1280, 10)"),
+        (wire.does(("key", {"combo": "ctrl+hyperdrive"})), "hyperdrive"),
+        (wire.does(("teleport", {})), "teleport"),
+        (wire.does(("submit", {"anser": "42"})), "anser"),
+        (wire.does(("shell", {"command": "id"})), ""),
+    ]
+
+
+@pytest.mark.parametrize("kind", range(6))
+def test_a_bad_call_is_told(wire: Wire, serve: Serve, kind: int) -> None:
+    """What is malformed, unknown, off the screen or not allowed costs no step, but a word."""
+    bad, word = bad_calls(wire)[kind]
+    server = serve(bad, wire.does(DONE))
+    assert Desk(type(wire).make(), tools="gui").act() == Submit("42")
+    ((wrong, text),) = wire.results(server.asked[1].body)
+    assert wrong
+    assert word in text
+
+
+def test_bad_calls_between_good_ones(wire: Wire, serve: Serve) -> None:
+    """Only those in a row count."""
+    serve(*[wire.malformed(), wire.malformed(), wire.does(CLICK)] * 3, wire.does(DONE))
+    desk = Desk(type(wire).make(), screen=(1024, 768))
+    assert [desk.act() for _ in range(4)] == [Click(10, 20)] * 3 + [Submit("42")]
+
+
+@pytest.mark.parametrize("broken", ["breaks_off", "empty"])
+def test_a_broken_answer_is_asked_for_again(wire: Wire, serve: Serve, broken: str) -> None:
+    """Twice cut off or empty is forgiven, and leaves no trace in the conversation."""
+    bad = getattr(wire, broken)()
+    server = serve(bad, bad, wire.does(DONE))
+    assert Desk(type(wire).make()).act() == Submit("42")
+    assert server.asked[0].body == server.asked[2].body
+
+
+def test_what_the_machine_refused_is_told(wire: Wire, serve: Serve) -> None:
+    """An action error is its call's error, and what was to follow is not done."""
+    server = serve(wire.does(("type", {"text": "☃"}), DONE), wire.does(DONE))
+    desk = Desk(type(wire).make())
+    assert desk.act() == Type("☃")
+    assert desk.act(action_error="☃ cannot be typed here") == Submit("42")
+    told = wire.results(server.asked[1].body)
+    assert [wrong for wrong, _ in told] == [True, True]
+    assert "☃ cannot be typed here" in told[0][1]
+    assert told[1][1] == conversation.SKIPPED
+
+
+def test_an_answers_actions_come_one_by_one(wire: Wire, serve: Serve) -> None:
+    """One answer, several steps; the next request comes after the last, with one new picture."""
+    server = serve(wire.does(CLICK, ("type", {"text": "a"}), ("key", {"combo": "ctrl+s"})),
+                   wire.does(DONE))  # fmt: skip
+    desk = Desk(type(wire).make(), screen=(1024, 768))
+    assert [desk.act() for _ in range(3)] == [Click(10, 20), Type("a"), Key("ctrl+s")]
+    assert len(server.asked) == 1
+    assert desk.act() == Submit("42")
+    assert len(wire.pictures(server.asked[1].body)) == 2
+
+
+def test_looking_is_a_step(wire: Wire, serve: Serve) -> None:
+    """A model that only looks lets no time pass, but comes to its limit all the same."""
+    server = serve(wire.does(("screenshot", {})))
+    desk = Desk(type(wire).make())
+    for n in range(3):
+        desk.screen[:] = n
+        assert desk.act() == Wait(0.0)
+    assert [image(p).getpixel((5, 5)) for p in wire.pictures(server.asked[2].body)] == [
+        (0, 0, 0), (1, 1, 1), (2, 2, 2),
+    ]  # fmt: skip
+
+
+# the shell
+
+
+@pytest.mark.parametrize("tools", ["gui", "shell", "both"])
+def test_tools_by_policy(wire: Wire, serve: Serve, tools: ToolPolicy) -> None:
+    """No shell without the shell, no screen without the screen, endings always."""
+    server = serve(wire.does(DONE))
+    Desk(type(wire).make(), tools=tools).act()
+    body = server.asked[0].body
+    names = wire.tools(body)
+    assert {"submit", "give_up"} <= names
+    assert bool(names & {"bash", "shell"}) == (tools != "gui")
+    assert bool(names & {"computer", "computer_toolset_20260801", "click"}) == (tools != "shell")
+    assert len(wire.pictures(body)) == (tools != "shell")
+
+
+@pytest.mark.parametrize(
+    ("shell", "said"),
+    [
+        ({"exit": 0, "stdout": "a\nb\n", "stderr": ""}, "a\nb"),
+        ({"exit": 0, "stdout": "", "stderr": ""}, "[exit status 0]"),
+        ({"exit": 3, "stdout": "a\n", "stderr": "no\n"}, "a\nno\n[exit status 3]"),
+        ({"exit": 137, "stdout": "a\n", "stderr": "", "timed_out": True},
+         "a\n[its time ran out and it was killed]"),
+        ({"exit": 0, "stdout": "x" * 5000 + "y" * 60_000, "stderr": ""},
+         "x" * 4000 + "\n[57000 characters left out]\n" + "y" * 4000),
+    ],
+)  # fmt: skip
+def test_shell_output(wire: Wire, serve: Serve, shell: dict[str, Any], said: str) -> None:
+    """Output, errors and exit status go back, clipped from the middle."""
+    server = serve(wire.does(("shell", {"command": "ls"})), wire.does(DONE))
+    desk = Desk(type(wire).make(), tools="shell")
+    action = desk.act()
+    assert isinstance(action, Shell)
+    assert action.command == "ls"
+    desk.act(shell={"timed_out": False, **shell})
+    ((_, text),) = wire.results(server.asked[1].body)
+    assert text.strip("\n") == said
+
+
+# a conversation's bounds
+
+
+@pytest.fixture
+def short(environment: pytest.MonkeyPatch) -> int:
+    """Conversations of five answers."""
+    environment.setattr(conversation, "MOST_TOLD", 5)
+    return 5
+
+
+def test_a_prompt_is_bounded(wire: Wire, serve: Serve, short: int) -> None:
+    """However long an attempt is, a request's pictures are few and it does not grow for ever."""
+    count = 4 * short - 1
+    server = serve(*[wire.does(("type", {"text": f"word {n}"})) for n in range(count)])
+    desk = Desk(type(wire).make(), screen=(320, 240))
+    for n in range(count):
+        assert desk.act() == Type(f"word {n}")
+    assert max(len(wire.pictures(asked.body)) for asked in server.asked) == short
+    # A new conversation begins with what was done so far and the newest picture.
+    texts = [wire.first_text(asked.body) for asked in server.asked]
+    assert len(set(texts)) == 4
+    assert all(text.startswith("Tidy up.") for text in texts)
+    for n in (short, 2 * short, 3 * short):
+        assert f"word {n - 1}" in texts[n]
+        assert len(wire.pictures(server.asked[n].body)) == 1
+    assert server.asked[4 * short - 2].size < 1.3 * server.asked[2 * short - 1].size
+
+
+def test_the_report_is_bounded(wire: Wire, serve: Serve, short: int) -> None:
+    """Of what was done long ago, the oldest is left out."""
+    text = "long " * 1000
+    server = serve(*[wire.does(("type", {"text": f"{n} {text}"})) for n in range(2 * short + 1)])
+    desk = Desk(type(wire).make(), screen=(320, 240))
+    for _ in range(2 * short + 1):
+        desk.act()
+    first = wire.first_text(server.asked[2 * short].body)
+    assert len(first) < conversation.MOST_REPORT + 1000
+    assert "[what came before is left out]" in first
+    assert f"{2 * short - 1} long" in first
+
+
+# pixels
+
+
+@pytest.mark.parametrize(
+    ("kind", "screen", "shown"),
+    [
+        (Anthropic, (1280, 800), (1280, 800)),
+        (Anthropic, (1920, 1080), (1456, 819)),  # as the provider's own table has it
+        (Anthropic, (1075, 1520), (924, 1307)),  # too
+        (Responses, (1920, 1080), (1920, 1080)),
+        (Responses, (2560, 1440), (2048, 1152)),
+        (Chat, (1280, 800), (1229, 768)),
+    ],
+)
+def test_the_picture_is_one_that_nobody_shrinks(
+    serve: Serve, kind: Any, screen: tuple[int, int], shown: tuple[int, int]
+) -> None:
+    """A screen too large for the provider is made smaller here, and its size is said."""
+    server = serve(kind().does(DONE))
+    Desk(kind.make(), screen=screen).act()
+    (picture,) = kind().pictures(server.asked[0].body)
+    assert image(picture).size == shown
+    assert f"{shown[0]}x{shown[1]} pixels" in kind().first_text(server.asked[0].body)
+
+
+@pytest.mark.parametrize("screen", [(1920, 1080), (2560, 1440), (3840, 2160)])
+@pytest.mark.parametrize("corner", [(0, 0), (1, 0), (0, 1), (1, 1), (0.5, 0.5)])
+def test_a_click_hits_what_the_model_saw(
+    wire: Wire, serve: Serve, screen: tuple[int, int], corner: tuple[float, float]
+) -> None:
+    """A 10 pixel target in each corner, found in the picture, is hit in its middle."""
+    desk = Desk(type(wire).make(), screen=screen)
+    left, top = (round(c * (size - 10)) for c, size in zip(corner, screen, strict=True))
+    desk.screen[top : top + 10, left : left + 10] = 255
+
+    def click(body: Body) -> Body:
+        bright = np.argwhere(np.asarray(image(wire.pictures(body)[0]).convert("L")) > 127)
+        y, x = (int(v) for v in (bright.min(0) + bright.max(0)) // 2)
+        return wire.does(("click", {"x": x, "y": y}))
+
+    serve(click)
+    action = desk.act()
+    assert isinstance(action, Click)
+    assert abs(action.x - (left + 4.5)) <= 2
+    assert abs(action.y - (top + 4.5)) <= 2
+
+
+@given(
+    st.tuples(st.integers(1, 5000), st.integers(1, 5000)),
+    st.sampled_from([Anthropic, Responses, Chat]),
+)
+def test_every_screen_has_a_size_that_fits(screen: tuple[int, int], kind: Any) -> None:
+    """The size fits, keeps the shape, and no screen that fits is touched."""
+    fits = kind.make().fits
+    width, height = Sight(screen, fits).size
+    assert fits(width, height)
+    assert (width, height) == screen or not fits(*screen)
+    assert width <= screen[0]
+    assert height <= screen[1]
+    assert abs(width / screen[0] - height / screen[1]) <= 1 / min(screen)
+
+
+# Anthropic's members
+
+
+def anthropic_use(name: str, **given: Any) -> tuple[str, Any]:
+    """A call of a member of the computer toolset."""
+    return "raw", {"name": name, "toolset_name": "computer", "input": given}
+
+
+def test_each_look_of_a_batch_is_of_its_moment(serve: Serve) -> None:
+    """Screenshot, zoom and pointer in the middle of a batch show what was there by then."""
+    wire = Anthropic()
+    server = serve(
+        wire.does(
+            anthropic_use("mouse_move", coordinate=[728, 409]),
+            anthropic_use("cursor_position"),
+            anthropic_use("screenshot"),
+            anthropic_use("left_click"),
+            anthropic_use("zoom", region=[0, 0, 364, 205]),
+        ),
+        wire.does(DONE),
+    )
+    desk = Desk(wire.make(), screen=(1920, 1080))
+    move = desk.act()
+    assert isinstance(move, Move)
+    desk.cursor = (move.x, move.y)
+    desk.screen[:] = 50
+    assert desk.act() == Click(move.x, move.y)
+    desk.screen[:] = 100
+    desk.screen[:270, :481] = 200
+    assert desk.act() == Submit("42")
+    moved, pointer, shot, clicked, zoomed = server.asked[1].body["messages"][-1]["content"]
+    assert all(block["toolset_name"] == "computer" for block in (moved, pointer, shot, zoomed))
+    assert moved["content"] == clicked["content"] == [{"type": "text", "text": "OK"}]
+    assert pointer["content"][0]["text"] == "X=728, Y=409"
+    first, second = (image(b["content"][0]["source"]["data"]) for b in (shot, zoomed))
+    assert first.size == (1456, 819)
+    assert first.getpixel((700, 400)) == (50, 50, 50)
+    assert second.size[0] in range(1440, 1457)
+    assert second.getpixel((5, 5)) == second.getpixel((1400, 800)) == (200, 200, 200)
+
+
+@pytest.mark.parametrize("region", [None, "all", [1, 2, 3], [10, 10, 5, 5], [0, 0, 9999, 9]])
+def test_a_zoom_of_nothing(serve: Serve, region: Any) -> None:
+    """A box that is none is told."""
+    wire = Anthropic()
+    server = serve(wire.does(anthropic_use("zoom", region=region), DONE), wire.does(DONE))
+    desk = Desk(wire.make())
+    while desk.act() == Wait(0.0):
+        pass
+    assert wire.results(server.asked[1].body)[0][0]
+
+
+def test_anthropics_requests(serve: Serve) -> None:
+    """Tools as the reference has them; the answer goes back whole, signed reasoning included."""
+    wire = Anthropic()
+    answer = wire.does(CLICK)
+    server = serve(answer, wire.does(DONE))
+    desk = Desk(wire.make())
+    desk.act()
+    desk.act()
+    first, second = (asked.body for asked in server.asked)
+    assert first["tools"][:2] == [
+        {"type": "computer_toolset_20260801"},
+        {"type": "bash_20250124", "name": "bash"},
+    ]
+    assert first["tools"][2].keys() == {"name", "description", "input_schema"}
+    assert "anthropic-beta" not in server.asked[0].headers
+    assert second["messages"][0] == first["messages"][0]
+    assert second["messages"][1] == {"role": "assistant", "content": answer["content"]}
+    result, picture = second["messages"][2]["content"]
+    assert result["tool_use_id"] == answer["content"][1]["id"]
+    assert picture["type"] == "image"
+
+
+@pytest.mark.parametrize("stop", ["pause_turn", "model_context_window_exceeded"])
+def test_other_ways_to_stop_short(serve: Serve, stop: str) -> None:
+    """They are no end of a turn."""
+    wire = Anthropic()
+    serve(wire.says("Well,") | {"stop_reason": stop}, wire.does(DONE))
+    assert Desk(wire.make()).act() == Submit("42")
+
+
+def test_bash_is_not_restarted(serve: Serve) -> None:
+    """There is no session to restart; that is told."""
+    wire = Anthropic()
+    server = serve(wire.does(("raw", {"name": "bash", "input": {"restart": True}})),
+                   wire.does(DONE))  # fmt: skip
+    Desk(wire.make()).act()
+    assert "each runs in a new shell" in wire.results(server.asked[1].body)[0][1]
+
+
+# OpenAI's
+
+
+def test_safety_checks_are_acknowledged(serve: Serve) -> None:
+    """Nobody is there to be asked, and nothing can be harmed: the call is done and acknowledged."""
+    wire = Responses()
+    checks = [{"id": "sc_1", "code": "malicious_instructions", "message": "Look out."}]
+    call = wire.computer_call([{"type": "click", "button": "left", "x": 1, "y": 2}],
+                              pending_safety_checks=checks)  # fmt: skip
+    server = serve(wire.does() | {"output": [call]}, wire.does(DONE))
+    desk = Desk(wire.make())
+    assert desk.act() == Click(1, 2)
+    desk.act()
+    output = server.asked[1].body["input"][-1]
+    assert output["acknowledged_safety_checks"] == checks
+    assert output["output"]["type"] == "computer_screenshot"
+
+
+def test_a_batch_that_fails_in_the_middle(serve: Serve) -> None:
+    """The rest of a computer call is not done, and a picture and the reason come back."""
+    wire = Responses()
+    server = serve(wire.does(CLICK, ("type", {"text": "☃"}), CLICK), wire.does(DONE))
+    desk = Desk(wire.make())
+    assert [desk.act(), desk.act()] == [Click(10, 20), Type("☃")]
+    assert desk.act(action_error="no snow") == Submit("42")
+    output, note = server.asked[1].body["input"][-2:]
+    assert output["type"] == "computer_call_output"
+    assert note["role"] == "user"
+    assert note["content"][0]["text"].endswith("failed: no snow")
+
+
+def test_the_single_action_of_before(serve: Serve) -> None:
+    """A computer call with one action instead of a batch is understood."""
+    wire = Responses()
+    call = wire.computer_call([], action={"type": "click", "button": "wheel", "x": 1, "y": 2})
+    serve(wire.does() | {"output": [call]})
+    assert Desk(wire.make()).act() == Click(1, 2, "middle")
+
+
+def test_openais_requests(serve: Serve) -> None:
+    """Nothing is stored there; all of an answer goes back, encrypted reasoning included."""
+    wire = Responses()
+    answer = wire.does(CLICK)
+    server = serve(answer, wire.does(DONE))
+    desk = Desk(wire.make())
+    desk.act()
+    desk.act()
+    first, second = (asked.body for asked in server.asked)
+    assert first["store"] is False
+    assert first["include"] == ["reasoning.encrypted_content"]
+    assert "previous_response_id" not in first
+    assert first["tools"][0] == {"type": "computer"}
+    assert first["tools"][1]["name"] == "shell"
+    assert second["input"][1:3] == answer["output"]
+
+
+@pytest.mark.parametrize("kind", [Responses, Chat])
+def test_filtered_content_is_a_refusal(serve: Serve, kind: Any) -> None:
+    """What the provider takes away, the model has not said."""
+    filtered = kind().says("I would")
+    if kind is Chat:
+        filtered["choices"][0]["finish_reason"] = "content_filter"
+    else:
+        reason = {"reason": "content_filter"}
+        filtered |= {"status": "incomplete", "incomplete_details": reason}
+    serve(filtered)
+    action = Desk(kind.make()).act()
+    assert isinstance(action, GiveUp)
+    assert action.reason.startswith("the model refused: ")
+
+
+def test_a_failed_response(serve: Serve) -> None:
+    """A response that failed says why."""
+    wire = Responses()
+    fault = {"code": "server_error", "message": "The model is on fire."}
+    serve(wire.does() | {"status": "failed", "error": fault})
+    with pytest.raises(Exception, match="on fire"):
+        Desk(wire.make()).act()
+
+
+def test_arguments_that_are_no_json_do_not_go_back(serve: Serve) -> None:
+    """A server that parses the history would refuse what its own model wrote."""
+    wire = Chat()
+    server = serve(wire.malformed(), wire.does(DONE))
+    Desk(wire.make()).act()
+    (call,) = server.asked[1].body["messages"][1]["tool_calls"]
+    assert json.loads(call["function"]["arguments"]) == {}
+
+
+# our actions as functions
+
+
+@pytest.mark.parametrize("tools", ["gui", "shell", "both"])
+def test_what_is_offered_is_what_is_allowed(tools: ToolPolicy) -> None:
+    """The functions are those actions that the policy's space contains."""
+    space = ActionSpace((100, 100), tools)
+    values = {"x": 1, "y": 1, "path": [[0, 0], [1, 1]], "text": "a", "combo": "a", "key": "a",
+              "command": "true"}  # fmt: skip
+    for kind in ACTIONS:
+        tool = function_tool(kind)
+        assert tool["name"] == tool_name(kind)
+        needed = {name: values[name] for name in tool["parameters"]["required"]}
+        action = action_from_dict({"type": tool["name"], **needed})
+        assert type(action) is kind
+        assert (kind in offered(tools)) == space.contains(action)
+        with pytest.raises(ActionError):
+            action_from_dict({"type": tool["name"], **needed, "more": 1})
+
+
+def test_a_functions_schema() -> None:
+    """Fields, kinds, choices and what must be given."""
+    assert function_tool(Click) == {
+        "name": "click",
+        "description": "Press and release button count times at (x, y), with modifiers held.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "x": {"type": "integer"},
+                "y": {"type": "integer"},
+                "button": {"type": "string", "enum": ["left", "middle", "right"]},
+                "count": {"type": "integer"},
+                "modifiers": {"type": "array", "items": {"type": "string"}},
+            },
+            "required": ["x", "y"],
+            "additionalProperties": False,
+        },
+    }
