@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -91,8 +91,11 @@ class Metered(Protocol):
 class Driver(Protocol):
     """An agent that drives the episode from outside, by bridges or the live view, without `act`."""
 
-    def drive(self, episode: Episode) -> None:
+    def drive(self, episode: Episode, tell: Callable[[str], None]) -> None:
         """Return when the episode is done; it is judged then.
+
+        Args:
+            tell: says something to whoever started the run, such as a link.
 
         Raises:
             AgentError: nothing can be said about the work.

@@ -5,11 +5,15 @@ from __future__ import annotations
 import difflib
 import importlib
 from collections.abc import Callable
+from functools import partial
 from typing import cast
 
 from cua_gym.agent.base import Agent
 
-__all__ = ["BUILT_IN", "load_agent"]
+__all__ = ["BUILT_IN", "PREFIX", "load_agent"]
+
+PREFIX = "command:"
+"""Before the command line of a harness; see `cua_gym.agent.command`."""
 
 BUILT_IN = {
     "oracle": "cua_gym.agent.oracle:OracleAgent",
@@ -18,17 +22,24 @@ BUILT_IN = {
     "random": "cua_gym.agent.scripted:RandomAgent",
     "anthropic": "cua_gym.agent.anthropic:AnthropicAgent",
     "openai": "cua_gym.agent.openai:openai_agent",
+    "human": "cua_gym.agent.human:HumanAgent",
 }
 
 
 def load_agent(name: str) -> Callable[[], Agent]:
-    """What makes the agent called ``name``: one of `BUILT_IN` or ``module:Class``.
+    """What makes the agent called ``name``: of `BUILT_IN`, ``command: ...``, or ``module:Class``.
 
     The class is called without arguments, once for each attempt.
 
     Raises:
         ValueError: no such agent; says what is wrong and lists near names.
     """
+    if name.startswith(PREFIX):
+        from cua_gym.agent.command import CommandAgent
+
+        template = name.removeprefix(PREFIX)
+        CommandAgent(template)  # what is wrong with it is said before anything is started
+        return partial(CommandAgent, template)
     target = BUILT_IN.get(name, name)
     module_name, colon, attribute = target.partition(":")
     if not colon:

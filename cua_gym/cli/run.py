@@ -23,7 +23,14 @@ __all__ = ["exit_code", "new_run", "run", "show_row"]
 INTERRUPTED = 130
 
 
-@click.command()
+@click.command(
+    epilog="""\b
+Examples:
+  cua-gym run tidy-folder
+  cua-gym run tidy-folder pack-reports --agent oracle --agent null --seed 1 --seed 2
+  cua-gym run tidy-folder --agent anthropic --view
+  cua-gym run tidy-folder --agent "command: my-cli --mcp-config {mcp_config} {instruction_file}\""""
+)
 @click.argument("tasks", nargs=-1, required=True, metavar="TASK...")
 @click.option(
     "--agent",
@@ -32,7 +39,8 @@ INTERRUPTED = 130
     default=("oracle",),
     show_default=True,
     metavar="AGENT",
-    help="oracle, null, give-up, random or module:Class; may be repeated.",
+    help="oracle, null, give-up, random, anthropic, openai, human, module:Class, or "
+    "'command: PROGRAM {mcp_config} {instruction_file}'; may be repeated.",
 )
 @click.option(
     "--seed",
@@ -63,6 +71,7 @@ INTERRUPTED = 130
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Folder with tasks/, evaluators/ and images/; by default the bundled one.",
 )
+@click.option("--view", is_flag=True, help="Print a link to look on, and to take over.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @click.pass_context
 def run(
@@ -73,6 +82,7 @@ def run(
     repeat: int,
     runs: Path,
     folder: Path | None,
+    view: bool,
     as_json: bool,
 ) -> None:
     """Let agents attempt tasks, and grade what they did.
@@ -97,6 +107,7 @@ def run(
             repeats=repeat,
             phase=progress.phase,
             step=progress.step,
+            view=view,
         )
         rows: list[Row] = []
         code = _make(plan, rows, None if as_json else answer)

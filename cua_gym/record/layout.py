@@ -9,6 +9,7 @@
         frames.sha256    sums of the frames, as `sha256sum --check` reads them
         recording.mp4    one frame per step at its real time
         runtime.log      what the host noticed
+        agent.log        what an agent that is a program of its own printed
         evidence/        what was collected from the frozen machine
         result.json      the outcome
 
@@ -99,6 +100,11 @@ class RunFolder:
     def log(self) -> Path:
         """Timestamped lines of the host."""
         return self.path / "runtime.log"
+
+    @property
+    def agent_log(self) -> Path:
+        """What an agent that is a program of its own printed."""
+        return self.path / "agent.log"
 
     @property
     def evidence(self) -> Path:

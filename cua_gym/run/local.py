@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -47,6 +48,7 @@ class Plan:
         options: passed on to `DesktopEnv`.
         phase: told what takes more than a second.
         step: told the step's number, the limit and the action's name after each step.
+        view: serve each attempt's live view; `phase` is told the link.
     """
 
     tasks: Sequence[Task]
@@ -58,6 +60,7 @@ class Plan:
     options: Mapping[str, Any] = field(default_factory=dict)
     phase: Callable[[str], None] = lambda _: None
     step: Callable[[int, int, str], None] = lambda *_: None
+    view: bool = False
 
     def __len__(self) -> int:
         return len(self.tasks) * len(self.agents) * len(self.seeds) * self.repeats
@@ -93,7 +96,7 @@ def _attempt(plan: Plan, task: Task, choice: AgentChoice, seed: int) -> Row:
     trace = ""
     try:
         try:
-            outcome = _play(env, choice, seed, plan.step)
+            outcome = _play(env, choice, seed, plan)
         finally:
             env.close()
     except _AgentFault as fault:
@@ -111,9 +114,7 @@ def _attempt(plan: Plan, task: Task, choice: AgentChoice, seed: int) -> Row:
     return Row(task.name, choice.name, seed, outcome, episode.folder.path, losses)
 
 
-def _play(
-    env: DesktopEnv, choice: AgentChoice, seed: int, told: Callable[[int, int, str], None]
-) -> Outcome:
+def _play(env: DesktopEnv, choice: AgentChoice, seed: int, plan: Plan) -> Outcome:
     observation, info = env.reset(seed=seed)
     episode = env.episode
     agent = _asked(choice.make)
@@ -131,16 +132,22 @@ def _play(
         _asked(agent.attach, episode)
     _asked(agent.start, task)
     if isinstance(agent, Driver):
-        _asked(agent.drive, episode)
+        _asked(agent.drive, episode, plan.phase)
         return env.evaluate()
-    while not episode.done:
-        action = _asked(agent.act, observation, info)
-        try:
-            observation, _, _, _, info = env.step(action)
-        except EpisodeOver:  # a person who had taken over ended it meanwhile
-            break
-        told(episode.steps, episode.max_steps, type(action).__name__)
-    return env.evaluate()
+    with ExitStack() as stack:
+        if plan.view:
+            from cua_gym.bridge.serve import Served  # a second of imports, for those who look
+
+            served = stack.enter_context(Served(episode, only_view=True))
+            plan.phase(f"to look on, and to take over: {served.view_link}")
+        while not episode.done:
+            action = _asked(agent.act, observation, info)
+            try:
+                observation, _, _, _, info = env.step(action)
+            except EpisodeOver:  # a person who had taken over ended it meanwhile
+                break
+            plan.step(episode.steps, episode.max_steps, type(action).__name__)
+        return env.evaluate()
 
 
 class _AgentFault(Exception):
