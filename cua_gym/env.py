@@ -15,7 +15,7 @@ import gymnasium as gym
 import numpy as np
 
 from cua_gym.actions import Action
-from cua_gym.episode import Episode, Step
+from cua_gym.episode import Episode
 from cua_gym.errors import GradingError, MachineError
 from cua_gym.grading.outcome import Outcome
 from cua_gym.machine.base import Machine, Rgb
@@ -23,6 +23,7 @@ from cua_gym.machine.settle import Settle
 from cua_gym.machine.start import start_machine
 from cua_gym.record.layout import RunFolder
 from cua_gym.spaces import ActionSpace, observation_space
+from cua_gym.steps import Step
 from cua_gym.task import Task, find_task
 
 __all__ = ["DesktopEnv", "make"]

@@ -12,7 +12,7 @@ import platform
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,11 +40,12 @@ from cua_gym.record.lines import space_errors
 from cua_gym.record.recorder import Recorder
 from cua_gym.setup_steps import run_setup
 from cua_gym.spaces import ActionSpace
+from cua_gym.steps import OWN, EpisodeOver, Origin, Step
 from cua_gym.task import Variation
 from cua_gym.turns import By, Stop, Turns
 from cua_gym.verdict import Loss, Verdict
 
-__all__ = ["OWN", "Episode", "EpisodeOver", "Origin", "Phase", "Step"]
+__all__ = ["Episode", "Phase"]
 
 Phase = Literal["boot", "setup", "act", "collect", "grade"]
 Progress = Callable[[str], None]
@@ -56,38 +57,6 @@ UNMETERED: Mapping[str, Any] = {
     "calls": None, "input_tokens": None, "output_tokens": None, "model_s": None,
 }  # fmt: skip
 """What is said of an agent that keeps no account."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Step:
-    """What one action led to."""
-
-    frame: Frame
-    info: dict[str, Any]
-    terminated: bool = False
-    truncated: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Whence a step came.
-
-    Attributes:
-        by: ``agent`` or ``human``.
-        call: ``bridge``, ``tool`` and ``arguments`` as they are to be recorded, for what came over
-            a bridge; None for the caller's own loop.
-    """
-
-    by: By = "agent"
-    call: Mapping[str, Any] | None = None
-
-
-OWN = Origin()
-"""A step of the caller's own loop."""
-
-
-class EpisodeOver(RuntimeError):
-    """The attempt has ended; only a new episode can go on."""
 
 
 class Episode:
@@ -372,7 +341,7 @@ class Episode:
             truncated = True
             info = self._info(self._last) | {"error": self.outcome.cause}
         self._machine_s += self._clock.monotonic() - began
-        self._done = terminated or truncated
+        self._done = self._done or terminated or truncated
         return Step(self._last, info, terminated, truncated)
 
     def _note(self, action: a.Action | None) -> None:

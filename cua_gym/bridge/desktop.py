@@ -16,11 +16,11 @@ from cua_gym.bridge.marks import mark
 from cua_gym.bridge.pictures import encode
 from cua_gym.bridge.session import Call
 from cua_gym.bridge.tools import Reply
-from cua_gym.episode import Step
 from cua_gym.errors import ActionError
 from cua_gym.machine import desktop
 from cua_gym.machine.base import Machine
 from cua_gym.machine.settle import Settle
+from cua_gym.steps import Step
 
 __all__ = ["TOOLS"]
 

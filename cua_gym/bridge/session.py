@@ -17,10 +17,11 @@ from typing import Any, Literal
 from cua_gym import actions as a
 from cua_gym.bridge.jobs import Jobs
 from cua_gym.bridge.uploads import Uploads
-from cua_gym.episode import Episode, Origin, Step
+from cua_gym.episode import Episode
 from cua_gym.grading.outcome import Outcome
 from cua_gym.machine.base import Machine
 from cua_gym.machine.settle import Settle
+from cua_gym.steps import Origin, Step
 from cua_gym.turns import By, Stop
 
 __all__ = ["BRIDGES", "Bridge", "Call", "Session"]

@@ -16,9 +16,9 @@ from cua_gym import actions as a
 from cua_gym.bridge.excerpt import excerpt
 from cua_gym.bridge.session import Call
 from cua_gym.bridge.tools import Reply
-from cua_gym.episode import Step
 from cua_gym.errors import ActionError
 from cua_gym.machine.base import Machine, Process
+from cua_gym.steps import Step
 
 __all__ = ["PROGRAMS", "told"]
 

@@ -29,8 +29,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from cua_gym.bridge.access import GONE
 from cua_gym.bridge.pictures import Picture
 from cua_gym.bridge.session import Bridge, Call, Session
-from cua_gym.episode import EpisodeOver
 from cua_gym.errors import CuaGymError
+from cua_gym.steps import EpisodeOver
 from cua_gym.turns import Stop
 
 __all__ = ["Reply", "Tool", "make_server"]

@@ -17,11 +17,12 @@ from typing import Any, TypeVar
 
 from cua_gym.agent.base import Agent, Driver, Metered, TaskInfo, WhiteBox
 from cua_gym.env import DesktopEnv
-from cua_gym.episode import Episode, EpisodeOver
+from cua_gym.episode import Episode
 from cua_gym.errors import CuaGymError, TaskError
 from cua_gym.grading.outcome import Outcome
 from cua_gym.record.lines import space_errors
 from cua_gym.run.row import Row
+from cua_gym.steps import EpisodeOver
 from cua_gym.task import Task
 
 T = TypeVar("T")

@@ -1,0 +1,44 @@
+"""What a step of an episode is: whence it came and what it led to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cua_gym.machine.base import Frame
+from cua_gym.turns import By
+
+__all__ = ["OWN", "EpisodeOver", "Origin", "Step"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """What one action led to."""
+
+    frame: Frame
+    info: dict[str, Any]
+    terminated: bool = False
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Whence a step came.
+
+    Attributes:
+        by: ``agent`` or ``human``.
+        call: ``bridge``, ``tool`` and ``arguments`` as they are to be recorded, for what came over
+            a bridge; None for the caller's own loop.
+    """
+
+    by: By = "agent"
+    call: Mapping[str, Any] | None = None
+
+
+OWN = Origin()
+"""A step of the caller's own loop."""
+
+
+class EpisodeOver(RuntimeError):
+    """The attempt has ended; only a new episode can go on."""
