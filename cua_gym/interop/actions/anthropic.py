@@ -19,7 +19,7 @@ from pydantic import Field, Strict, TypeAdapter
 from cua_gym import actions as a
 from cua_gym.interop.actions.chords import XDOTOOL, foreign, held, keys, press
 from cua_gym.interop.actions.scale import Point, Scale, to_model, to_native
-from cua_gym.interop.actions.wire import Pair, Seconds, Whole, Wire, impossible, read
+from cua_gym.interop.actions.wire import Pair, Seconds, Whole, Wire, impossible, named, read
 
 __all__ = ["from_anthropic", "to_anthropic"]
 
@@ -121,7 +121,7 @@ def from_anthropic(
     Raises:
         ActionError: not an action of this tool, or one that cannot be done here.
     """
-    got = read(_SHAPE, dict(given) if isinstance(given, Mapping) else given, _NAME)
+    got = read(_SHAPE, named(given, "action", _NAME), _NAME)
     return tuple(a.validate(action) for action in _ours(got, cursor, scale))
 
 

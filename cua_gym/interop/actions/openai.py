@@ -20,7 +20,7 @@ from cua_gym import actions as a
 from cua_gym.errors import ActionError
 from cua_gym.interop.actions.chords import OPENAI, foreign, held, keys, press
 from cua_gym.interop.actions.scale import Point, Scale, to_model, to_native
-from cua_gym.interop.actions.wire import Whole, Wire, impossible, read
+from cua_gym.interop.actions.wire import Whole, Wire, impossible, named, read
 
 __all__ = ["PIXELS_PER_NOTCH", "WAIT_S", "from_openai", "to_openai"]
 
@@ -117,7 +117,7 @@ def from_openai(given: Mapping[str, Any], *, scale: Scale | None = None) -> tupl
 
 
 def _one(given: object, scale: Scale | None) -> tuple[a.Action, ...]:
-    got = read(_SHAPE, dict(given) if isinstance(given, Mapping) else given, _NAME)
+    got = read(_SHAPE, named(given, "type", _NAME), _NAME)
     return tuple(a.validate(action) for action in _ours(got, scale))
 
 

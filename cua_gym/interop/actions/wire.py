@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, Strict, TypeAdapter
@@ -10,7 +11,7 @@ from pydantic import ValidationError as Invalid
 from cua_gym import actions as a
 from cua_gym.errors import ActionError
 
-__all__ = ["Number", "Pair", "Seconds", "Whole", "Wire", "impossible", "read"]
+__all__ = ["Number", "Pair", "Seconds", "Whole", "Wire", "impossible", "named", "read"]
 
 T = TypeVar("T")
 
@@ -30,6 +31,19 @@ class Wire(BaseModel):
     """A foreign shape. A field that it does not have is refused: to drop it would be to lie."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+def named(given: object, tag: str, what: str) -> dict[str, Any]:
+    """``given``, a mapping whose field ``tag`` is text, as a dict.
+
+    Raises:
+        ActionError: it is not.
+    """
+    if not isinstance(given, Mapping):
+        raise ActionError(f"{what}: an action is a dict, not a {type(given).__name__}")
+    if not isinstance(given.get(tag), str):
+        raise ActionError(f"{what}: an action needs its {tag}, which is text")
+    return dict(given)
 
 
 def read(shape: TypeAdapter[T], given: object, what: str) -> T:

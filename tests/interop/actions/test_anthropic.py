@@ -99,7 +99,8 @@ def test_every_action_of_the_package_is_known() -> None:
 @pytest.mark.parametrize(
     ("given_", "said"),
     [
-        ({}, "Unable to extract tag"),
+        ({}, "needs its action"),
+        ({"action": 3}, "needs its action"),
         ({"action": "left_clack"}, "left_click"),
         ({"action": "mouse_move"}, "coordinate: Field required"),
         (

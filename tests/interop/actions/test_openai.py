@@ -124,7 +124,8 @@ def test_the_scroll_is_not_scaled() -> None:
 @pytest.mark.parametrize(
     ("given_", "said"),
     [
-        ({}, "Unable to extract tag"),
+        ({}, "needs its type"),
+        ({"type": 3}, "needs its type"),
         ({"type": "teleport"}, "'double_click'"),
         ({"type": "click", "x": 1, "y": 2, "button": "back"}, r"no back button here.* alt\+left"),
         ({"type": "click", "x": 1, "y": 2, "button": "thumb"}, "'wheel'"),
@@ -133,7 +134,7 @@ def test_the_scroll_is_not_scaled() -> None:
         ({"type": "scroll", "x": 1, "y": 1, "scroll_y": 20_000}, "Scroll.dy must be from -100"),
         ({"type": "move", "x": 1, "y": 2, "speed": 3}, "speed"),
         ({"type": "computer_call", "actions": 3}, "must be a list, not a int"),
-        ({"type": "computer_call"}, "the action: "),
+        ({"type": "computer_call"}, "a dict, not a NoneType"),
     ],
 )
 def test_what_is_wrong_is_said(given_: dict[str, Any], said: str) -> None:
