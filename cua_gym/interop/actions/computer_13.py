@@ -49,7 +49,7 @@ def from_computer_13(
     """The actions that one action of ``computer_13`` asks for, in order.
 
     Args:
-        given: ``{"action_type": ..., "parameters": {...}}``, the same without the inner dict, or
+        given: ``{"action_type": ..., "parameters": {...}}``, the parameters beside the type, or
             the bare words ``WAIT``, ``FAIL``, ``DONE``.
         cursor: where the pointer is, native pixels.
         scale: the picture's size and the screen's, where they differ.
@@ -62,20 +62,22 @@ def from_computer_13(
     if not isinstance(given, Mapping):
         raise ActionError(f"{_NAME}: an action is a dict or a word, not a {type(given).__name__}")
     kind = given.get("action_type")
-    parameters = given.get("parameters", {k: v for k, v in given.items() if k != "action_type"})
+    parameters = given.get("parameters")
     if not isinstance(kind, str) or kind not in {*_TYPES, *WORDS}:
         known = ", ".join([*_TYPES, *WORDS])
         raise ActionError(f"{_NAME}: the action_type is one of {known}")
     if not isinstance(parameters, Mapping | None):
         raise ActionError(f"{_NAME}: {kind}: parameters is a dict")
-    left = dict(parameters or {})
+    beside = {k: v for k, v in given.items() if k not in ("action_type", "parameters")}
+    left = {**beside, **(parameters or {})}
     calls: list[Call] = []
     for function, names in _TYPES.get(kind, {}).items():
         arguments = {ours: left.pop(theirs) for theirs, ours in names.items() if theirs in left}
         if arguments or kind != "SCROLL":
             calls.append((function, arguments))
     if left:
-        raise ActionError(f"{_NAME}: {kind} does not take {', '.join(map(str, left))[:80]}")
+        extra = ", ".join(k if isinstance(k, str) else type(k).__name__ for k in left)
+        raise ActionError(f"{_NAME}: {kind} does not take {extra:.80}")
     if kind in WORDS:
         return (WORDS[kind],)
     if (kind == "DRAG_TO" and not {"x", "y"} <= calls[0][1].keys()) or not calls:

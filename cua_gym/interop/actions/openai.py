@@ -27,8 +27,8 @@ __all__ = ["PIXELS_PER_NOTCH", "WAIT_S", "from_openai", "to_openai"]
 _NAME = "OpenAI's computer call"
 
 PIXELS_PER_NOTCH = 100
-"""What one wheel notch stands for. A wheel has no pixels and programs differ; 100 is what Chrome
-on Windows scrolls, and what desktop harnesses of this format take (Coder's ``computeruse``)."""
+"""What one wheel notch stands for. A wheel has no pixels and programs differ; desktop harnesses of
+this format take 100 (``coder/coder``'s ``computeruse``, ``TanStack/ai``'s ``ai-computer-use``)."""
 
 WAIT_S = 2.0
 """How long ``wait`` is, which has no duration; as in the guide's samples."""

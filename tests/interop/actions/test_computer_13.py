@@ -71,6 +71,7 @@ def test_documented_examples(given_: Any, ours: tuple[a.Action, ...]) -> None:
         (word("CLICK", num_clicks=4), "from 1 to 3"),
         (word("TYPING"), "message: Field required"),
         (word("DONE", answer=1), "DONE does not take answer"),
+        ({**word("CLICK", x=1, y=2), "speed": 3}, "CLICK does not take speed"),
         (word("KEY_DOWN", key="?"), "no key of its own; hold 'shift' and name '/'"),
         ({"action_type": "CLICK", "parameters": 3}, "parameters is a dict"),
     ],
