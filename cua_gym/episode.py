@@ -314,8 +314,8 @@ class Episode:
                 self._last,
                 settled=settled is None or settled.settled,
                 settle_s=settled.seconds if settled else 0.0,
-                **extra,
             )
+            info |= extra
             terminated = isinstance(action, a.Submit | a.GiveUp)
             limit = self._limit(acts)
             truncated = not terminated and limit is not None

@@ -47,6 +47,11 @@ class Stop:
                 return
         call()
 
+    def over(self) -> None:
+        """The call has come to its end; nothing is left to be called."""
+        with self._lock:
+            self._then = []
+
     def wait(self, seconds: float) -> bool:
         """Let time pass; True at once when asked."""
         return self._asked.wait(seconds)

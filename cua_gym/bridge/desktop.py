@@ -6,6 +6,7 @@ origin top left, whatever the scale of the pictures.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -19,7 +20,6 @@ from cua_gym.bridge.tools import Reply
 from cua_gym.errors import ActionError
 from cua_gym.machine import desktop
 from cua_gym.machine.base import Machine
-from cua_gym.machine.settle import Settle
 from cua_gym.steps import Step
 
 __all__ = ["TOOLS"]
@@ -27,6 +27,9 @@ __all__ = ["TOOLS"]
 PICTURE_BYTES = 700_000
 """In base64 and with the rest of an answer it stays below 1 MiB, the most that the Python SDK's
 client takes in one event."""
+
+REST_S = 0.5
+"""A screen that stands still for so long has settled, for who waits for it."""
 
 Frame = Annotated[
     int | None,
@@ -141,12 +144,22 @@ def wait(
     ] = False,
 ) -> Reply:
     """Let time pass, then look."""
+    action = a.Wait(seconds)
     if not until_settled:
-        return _shown(call.act(a.Wait(seconds)))
-    a.validate(a.Wait(seconds))
-    rule = Settle(first_s=min(0.5, seconds), quiet_s=min(0.5, seconds or 0.1), max_s=seconds or 0.1)
-    step = call.use(lambda machine: _LOOK, acts=True, action=a.Wait(seconds), rule=rule)
-    return _shown(step)
+        return _shown(call.act(action))
+    a.validate(action)
+    end = time.monotonic() + min(seconds, call.episode.seconds_left)
+
+    def rest(machine: Machine) -> Mapping[str, Any]:
+        screen = machine.screen
+        moves = True
+        while moves and time.monotonic() < end and not call.stop.asked:
+            moves = screen.wait_change(screen.serial, REST_S)
+        return (
+            {"settled": not moves, "stopped": True} if call.stop.asked else {"settled": not moves}
+        )
+
+    return _shown(call.use(rest, acts=True, action=action))
 
 
 def cursor_position(call: Call) -> Reply:
@@ -167,7 +180,9 @@ def accessibility_tree(
     call: Call,
     role: Annotated[str | None, Field(description='Exact role, such as "push button".')] = None,
     name: Annotated[str | None, Field(description="Part of the name, in any case.")] = None,
-    app: Annotated[str | None, Field(description="Part of the program's name; much quicker than all.")] = None,
+    app: Annotated[
+        str | None, Field(description="Part of the program's name; much quicker than all.")
+    ] = None,
 ) -> Reply:
     """What the programs say is on the screen: roles, names, states and boxes in native pixels."""
     nodes: list[dict[str, Any]] = []

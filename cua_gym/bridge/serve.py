@@ -228,20 +228,21 @@ class Served:
         checked = time.monotonic()
         while not session.ended.is_set():
             await anyio.sleep(_WATCH_S)
-            if episode.done:
-                session.end()
-            elif episode.seconds_left <= 0:
-                session.expire()
+            if episode.seconds_left <= 0:
+                episode.expire()
             elif self._has_left():
                 self.left = True
                 episode.leave("the client went away")
-                session.end()
-            elif time.monotonic() - checked >= _HEALTH_S:
+            over = episode.done
+            if not over and time.monotonic() - checked >= _HEALTH_S:
+                checked = time.monotonic()
                 try:
                     await anyio.to_thread.run_sync(episode.machine.check)
                 except MachineError:
-                    session.end()  # the evaluation meets the same fault and names it
-                checked = time.monotonic()
+                    over = True  # the evaluation meets the same fault and names it
+            if over:
+                # In a thread: a call under way may have a command to kill.
+                await anyio.to_thread.run_sync(session.end)
 
     def _has_left(self) -> bool:
         gone = self._came and not self._present

@@ -111,11 +111,6 @@ class Session:
         """The bridges' tokens are void from now on; the view goes on showing."""
         self._tokens = {k: v for k, v in self._tokens.items() if k == "view"}
 
-    def expire(self) -> None:
-        """End it because the time is over."""
-        self.episode.expire()
-        self.end()
-
     def broke(self, cause: str) -> None:
         """End it because this program failed; to be called while handling the exception."""
         outcome = Outcome.unscored("bridge", "act", cause)

@@ -106,6 +106,8 @@ class Tool:
         except Exception as error:
             call.session.broke(f"{self.name}: {type(error).__name__}: {error}")
             return Reply(f"{self.name} failed by a fault of ours; the episode is over", error=True)
+        finally:
+            call.stop.over()
 
 
 def make_server(
@@ -167,7 +169,8 @@ async def _ask_when_cancelled(stop: Stop) -> None:
     try:
         await anyio.sleep_forever()
     finally:
-        stop.ask()
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(stop.ask)
 
 
 async def _tell_progress(ctx: ServerRequestContext[Any], tool: str) -> None:
