@@ -21,7 +21,7 @@ import numpy as np
 
 from cua_gym.errors import OutOfSpace, RecordLost
 
-__all__ = ["LineWriter", "jsonable", "read_lines", "space_errors"]
+__all__ = ["LineTail", "LineWriter", "jsonable", "read_lines", "space_errors"]
 
 # EFBIG is a quota too: RLIMIT_FSIZE, or a file system whose files end at 4 GiB.
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -113,13 +113,43 @@ def read_lines(path: Path) -> Iterator[dict[str, Any]]:
         for number, line in enumerate(file, 1):
             if not line.endswith(b"\n"):
                 return
-            try:
-                record = json.loads(line)
-            except ValueError as error:
-                raise ValueError(f"{path}:{number} is no JSON: {error}") from error
-            if not isinstance(record, dict):
-                raise ValueError(f"{path}:{number} is no JSON object: {line[:80]!r}")  # noqa: TRY004 - the file's fault, not a caller's
-            yield record
+            yield _parsed(path, number, line)
+
+
+class LineTail:
+    """Reads a file while it is written: every acknowledged record once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._number = 0
+
+    def more(self) -> list[dict[str, Any]]:
+        """The records since the last call.
+
+        Raises:
+            ValueError: as for `read_lines`.
+        """
+        records = []
+        with self._path.open("rb") as file:
+            file.seek(self._offset)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                records.append(_parsed(self._path, self._number + 1, line))
+                self._number += 1
+                self._offset += len(line)
+        return records
+
+
+def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except ValueError as error:
+        raise ValueError(f"{path}:{number} is no JSON: {error}") from error
+    if not isinstance(record, dict):
+        raise ValueError(f"{path}:{number} is no JSON object: {line[:80]!r}")  # noqa: TRY004 - the file's fault, not a caller's
+    return record
 
 
 def _whole_lines(fd: int) -> int:
