@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from cua_gym.contract.process import ProcessContract
 from cua_gym.errors import ActionError, OutOfSpace
 from cua_gym.machine.base import Completed, Shell
 
@@ -27,7 +28,7 @@ ODD_NAME = b"odd \xff \n'\"$(x)`\\*.txt".decode("utf-8", "surrogateescape")
 """A name with everything that quoting and decoding get wrong."""
 
 
-class ShellContract:
+class ShellContract(ProcessContract):
     """Promises of `cua_gym.machine.base.Shell`, one test each."""
 
     @pytest.fixture

@@ -214,10 +214,10 @@ class Process(Protocol):
         """
 
     def close_input(self) -> None:
-        """End its input after what was written.
+        """End its input after what was written; nothing where it has ended already.
 
         Raises:
-            ActionError: it has ended, or has a terminal, where Ctrl-D (``\\x04``) is the end.
+            ActionError: it has a terminal, where the key Ctrl-D (``\\x04``) is the end.
         """
 
     def resize(self, columns: int, rows: int) -> None:

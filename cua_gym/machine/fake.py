@@ -188,9 +188,10 @@ class FakeMachine:
             raise MachineLost("this fake machine is closed")
 
     def close(self) -> None:
-        """Remove its folders."""
+        """End what runs in it and remove its folders."""
         if not self.closed:
             self.closed = True
+            self.shell.close()
             for folder in (self._root, self._store):
                 with suppress(OSError):  # a command left behind may still write
                     remove_tree(folder)

@@ -48,6 +48,7 @@ class LocalShell:
         self._home = self._root / "home" / "user"
         self._home.mkdir(parents=True, exist_ok=True)
         self._token = new_token()
+        self._used = False
         self._closed = False
 
     def host_path(self, path: str) -> Path:
@@ -82,6 +83,7 @@ class LocalShell:
         """Start a host process; ``user`` is not looked at."""
         if self._closed:
             raise MachineLost("this shell is closed")
+        self._used = True
         token = new_token()
         where = str(self.host_path(cwd) if cwd else self._home)
         environment = {"HOME": str(self._home), _SHELL: self._token, **(env or {})}
@@ -190,7 +192,8 @@ class LocalShell:
         """End every process that commands left behind. Idempotent."""
         if not self._closed:
             self._closed = True
-            kill_local(self._token, _SHELL)
+            if self._used:
+                kill_local(self._token, _SHELL)
 
 
 def copy_folder(source: Path, target: Path) -> None:

@@ -27,7 +27,8 @@ KEEP_BYTES = 64 << 20
 As much input may wait for a program that does not read it.
 """
 
-_LAUNCH_S = 2.0
+_LOOKS_S = (0.1, 0.5, 2.0, 2.0)
+"""Pauses after each look at what is to be killed: it may still be launching."""
 
 
 class Wire(Protocol):
@@ -205,10 +206,10 @@ class Running:
 
     def close_input(self) -> None:
         """See `cua_gym.machine.base.Process.close_input`."""
-        self._check("told the end of its input")
         if self._terminal:
             raise ActionError(r"a terminal's input has no end; write the key Ctrl-D, b'\x04'")
-        self._end_input()
+        if self._input_open:
+            self._end_input()
 
     def resize(self, columns: int, rows: int) -> None:
         """See `cua_gym.machine.base.Process.resize`."""
@@ -239,13 +240,13 @@ class Running:
 
     def kill(self) -> None:
         """See `cua_gym.machine.base.Process.kill`."""
-        for _ in range(3):  # again, for one that was still being launched when it was looked for
+        for pause_s in _LOOKS_S:
             if not self._server.is_alive():
                 return
             try:
                 self._wire.kill()
             finally:
-                self._server.join(_LAUNCH_S)  # the wrapper outlives the tree and writes its mark
+                self._server.join(pause_s)  # the wrapper outlives the tree and writes its mark
         self._abandon()
 
     def close(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -49,6 +50,42 @@ def test_close_ends_what_was_left(shell: LocalShell) -> None:
     assert not state.exists() or state.read_text().rsplit(") ", 1)[1].startswith("Z")
     with pytest.raises(MachineLost):
         shell.run("true")
+
+
+def test_close_ends_programs(shell: LocalShell) -> None:
+    """Nor do programs that were started, and who waits for one is told."""
+    programs = [shell.start("echo on; sleep 300", terminal=size) for size in (None, (80, 24))]
+    assert all(program.wait_output("stdout", 0, 60) for program in programs)
+    shell.close()
+    assert [program.wait(60) for program in programs] == [True, True]
+    assert [program.exit for program in programs] == [137, 137]
+
+
+def test_a_hundred_programs_leave_nothing(shell: LocalShell) -> None:
+    """No file, thread or process stays, whether they were closed or ended by themselves."""
+
+    def held() -> tuple[int, int, str]:
+        children = Path("/proc/self/task", str(os.getpid()), "children").read_text()
+        return len(list(Path("/proc/self/fd").iterdir())), threading.active_count(), children
+
+    before = held()
+    programs = [shell.start(["cat"], terminal=(80, 24) if i % 2 else None) for i in range(100)]
+    for program in programs[::2]:
+        program.close_input()
+    for program in programs[1::2]:
+        program.write(b"\x04")
+    for i, program in enumerate(programs):
+        assert program.wait(60)
+        if i % 3:
+            program.close()
+    assert held() == before
+
+
+def test_a_long_script_leaves_no_file(shell: LocalShell, tmp_path: Path) -> None:
+    """The file that carried a script goes at its end."""
+    program = shell.start("true # " + "x" * 200_000)
+    assert program.wait(60)
+    assert (program.exit, [p.name for p in (tmp_path / "root").iterdir()]) == (0, ["home"])
 
 
 def test_a_folder_with_all_kinds_is_put(shell: LocalShell, tmp_path: Path) -> None:

@@ -357,6 +357,91 @@ def test_stopped_server_while_a_command_runs(
     shell.close()
 
 
+# programs
+
+
+@pytest.mark.parametrize("terminal", [None, (80, 24)])
+def test_lost_connection_while_a_program_runs(
+    server: tuple[Sshd, Path, str], terminal: tuple[int, int] | None
+) -> None:
+    """Who waits is told, what came is kept, and nothing is held; the next one works."""
+    sshd = server[0]
+    shell = _shell(server)
+    shell.run(["true"])
+    before = threading.active_count()
+    program = shell.start("echo $$; exec sleep 61", terminal=terminal)
+    assert program.wait_output("stdout", 0, 60)
+    threading.Timer(0.2, sshd.signal, [signal.SIGKILL]).start()
+    with pytest.raises(MachineLost):
+        program.wait(60)
+    pid = program.output("stdout")
+    for action in (lambda: program.write(b"x"), lambda: program.output("stdout", len(pid))):
+        with pytest.raises(MachineLost):
+            action()
+    program.close()
+    shell.run(["kill", pid.decode().strip()])  # on a terminal it went with that
+    assert threading.active_count() <= before
+    shell.close()
+
+
+def test_stopped_server_while_a_program_runs(server: tuple[Sshd, Path, str]) -> None:
+    """Nothing waits longer than it was told to; a program that cannot be killed is given back."""
+    sshd = server[0]
+    shell = _shell(server, stall_s=1)
+    program = shell.start("echo $$; exec sleep 61")
+    assert program.wait_output("stdout", 0, 60)
+    sshd.signal(signal.SIGSTOP)
+    assert not program.wait(0.1)
+    program.write(b"x")
+    with pytest.raises(MachineTimeout):
+        program.kill()
+    program.close()
+    with pytest.raises(MachineLost):
+        program.wait(60)
+    assert shell.run(["kill", program.output("stdout").decode().strip()]).exit == 0
+    shell.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another account")
+def test_terminal_of_another_account(shell: SshShell) -> None:
+    """A third account's terminal is its own, controlling, and of the size asked for."""
+    program = shell.start(
+        'id -un; stat -c %U "$(tty)"; stty size <"$(tty)"; exec cat </dev/tty',
+        user="daemon",
+        terminal=(90, 20),
+    )
+    assert program.wait_output("stdout", len(b"daemon\r\ndaemon\r\n20 90"), 60)
+    program.write(b"\x03")
+    assert program.wait(60)
+    assert program.output("stdout").startswith(b"daemon\r\ndaemon\r\n20 90\r\n")
+    assert program.exit == 130
+
+
+def test_a_hundred_programs_leave_nothing(shell: SshShell) -> None:
+    """No thread stays, and no session of the server, which allows a hundred at once."""
+    shell.run(["true"])
+    before = threading.active_count()
+    for terminal in (None, (80, 24), None):
+        programs = [shell.start(["cat"], terminal=terminal) for _ in range(40)]
+        for program in programs:
+            if terminal:
+                program.write(b"\x04")
+            else:
+                program.close_input()
+        assert all(program.wait(60) for program in programs)
+    assert threading.active_count() <= before
+
+
+def test_a_long_script_leaves_no_file(shell: SshShell) -> None:
+    """The file that carried a script goes at its end, by whatever end."""
+    before = set(Path("/tmp").glob(".cua-gym-*"))
+    program = shell.start("echo $0; sleep 61 # " + "x" * 200_000)
+    assert program.wait_output("stdout", 0, 60)
+    assert program.output("stdout").startswith(b"/tmp/.cua-gym-")
+    program.close()
+    assert set(Path("/tmp").glob(".cua-gym-*")) == before
+
+
 # files
 
 
