@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import traceback
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,10 @@ from cua_gym.actions import (
 from cua_gym.agent import conversation
 from cua_gym.agent.sight import Sight
 from cua_gym.agent.tools import function_tool, offered, tool_name
-from cua_gym.errors import ActionError
+from cua_gym.errors import ActionError, AgentError
 from cua_gym.spaces import ActionSpace, ToolPolicy
-from tests.agent.conftest import Desk, Serve
+from tests.agent.conftest import KEY, Desk, Serve
+from tests.agent.model_server import Trickle
 from tests.agent.wires import Anthropic, Body, Chat, Responses, Wire
 
 CLICK = ("click", {"x": 10, "y": 20})
@@ -117,6 +119,85 @@ def test_looking_is_a_step(wire: Wire, serve: Serve) -> None:
     assert [image(p).getpixel((5, 5)) for p in wire.pictures(server.asked[2].body)] == [
         (0, 0, 0), (1, 1, 1), (2, 2, 2),
     ]  # fmt: skip
+
+
+# faults
+
+
+def faults(wire: Wire) -> list[tuple[Any, str]]:
+    """What an endpoint can do wrong, and a word of the cause."""
+
+    def said(status: int, message: str) -> Any:
+        return status, {"type": "error", "error": {"type": "an_error", "message": message}}
+
+    return [
+        (said(401, f"Incorrect API key provided: {KEY}"), "Incorrect API key provided: ["),
+        (said(404, "no such model"), "no such model"),
+        (said(400, "bad tools"), "bad tools"),
+        (said(429, "slow down"), "slow down"),
+        (wire.overloaded, "Overloaded"),
+        ("<html>Bad gateway</html>", "Invalid JSON"),
+        ('{"id": "x", ', "Invalid JSON"),
+        ([1, 2], "is none of a model"),
+        ({}, "is none of a model"),
+        (wire.wrong_types(), "is none of a model"),
+    ]
+
+
+@pytest.mark.parametrize("kind", range(10))
+def test_a_fault_is_the_agents(wire: Wire, serve: Serve, kind: int) -> None:
+    """An endpoint that refuses, is overloaded or talks nonsense is told in its own words."""
+    reply, word = faults(wire)[kind]
+    server = serve(reply)
+    with pytest.raises(AgentError) as caught:
+        Desk(type(wire).make()).act()
+    assert word in str(caught.value)
+    everything = "".join(traceback.format_exception(caught.value))
+    assert KEY not in everything
+    assert server.url not in everything
+    tries = 3 if reply == wire.overloaded or (isinstance(reply, tuple) and reply[0] == 429) else 1
+    assert len(server.asked) == tries
+
+
+def test_no_choices(serve: Serve) -> None:
+    """A completion without choices is none."""
+    serve(Chat().says("x") | {"choices": []})
+    with pytest.raises(AgentError, match="no choices"):
+        Desk(Chat.make()).act()
+
+
+def test_no_key(wire: Wire, serve: Serve, environment: pytest.MonkeyPatch) -> None:
+    """Without a key nothing is asked."""
+    server = serve(wire.says("hello"))
+    environment.delenv("ANTHROPIC_API_KEY")
+    environment.delenv("OPENAI_API_KEY")
+    with pytest.raises(AgentError, match="api_key"):
+        Desk(type(wire).make()).act()
+    assert not server.asked
+
+
+def test_an_answer_that_trickles(wire: Wire, serve: Serve, environment: pytest.MonkeyPatch) -> None:
+    """An answer that never ends is given up at the bound of one `act`."""
+    environment.setattr(conversation, "ACT_S", 0.4)
+    serve(Trickle())
+    with pytest.raises(AgentError, match="no answer"):
+        Desk(type(wire).make()).act()
+
+
+def test_the_attempts_own_time_runs_out(wire: Wire, serve: Serve) -> None:
+    """A model still thinking at the attempt's end lets it end: it is graded for what it did."""
+    serve(wire.does(CLICK), Trickle(), wire.does(DONE))
+    desk = Desk(type(wire).make(), screen=(1024, 768))
+    assert desk.act() == Click(10, 20)
+    assert desk.act(seconds_left=0.3) == Wait(0.0)
+    assert desk.act() == Submit("42")
+
+
+def test_the_attempts_own_time_runs_out_at_once(wire: Wire, serve: Serve) -> None:
+    """One that never said a word is at fault, whosever time it was."""
+    serve(Trickle())
+    with pytest.raises(AgentError, match="no answer"):
+        Desk(type(wire).make()).act(seconds_left=0.3)
 
 
 # the shell
@@ -225,26 +306,24 @@ def test_the_picture_is_one_that_nobody_shrinks(
     assert f"{shown[0]}x{shown[1]} pixels" in kind().first_text(server.asked[0].body)
 
 
-@pytest.mark.parametrize("screen", [(1920, 1080), (2560, 1440), (3840, 2160)])
-@pytest.mark.parametrize("corner", [(0, 0), (1, 0), (0, 1), (1, 1), (0.5, 0.5)])
-def test_a_click_hits_what_the_model_saw(
-    wire: Wire, serve: Serve, screen: tuple[int, int], corner: tuple[float, float]
-) -> None:
+def test_a_click_hits_what_the_model_saw(wire: Wire, serve: Serve) -> None:
     """A 10 pixel target in each corner, found in the picture, is hit in its middle."""
-    desk = Desk(type(wire).make(), screen=screen)
-    left, top = (round(c * (size - 10)) for c, size in zip(corner, screen, strict=True))
-    desk.screen[top : top + 10, left : left + 10] = 255
+    width, height = 2560, 1440
 
     def click(body: Body) -> Body:
-        bright = np.argwhere(np.asarray(image(wire.pictures(body)[0]).convert("L")) > 127)
+        bright = np.argwhere(np.asarray(image(wire.pictures(body)[-1]).convert("L")) > 127)
         y, x = (int(v) for v in (bright.min(0) + bright.max(0)) // 2)
         return wire.does(("click", {"x": x, "y": y}))
 
     serve(click)
-    action = desk.act()
-    assert isinstance(action, Click)
-    assert abs(action.x - (left + 4.5)) <= 2
-    assert abs(action.y - (top + 4.5)) <= 2
+    desk = Desk(type(wire).make(), screen=(width, height))
+    for left, top in ((0, 0), (width - 10, 0), (0, height - 10), (width - 10, height - 10)):
+        desk.screen[:] = 0
+        desk.screen[top : top + 10, left : left + 10] = 255
+        action = desk.act()
+        assert isinstance(action, Click)
+        assert abs(action.x - (left + 4.5)) <= 2
+        assert abs(action.y - (top + 4.5)) <= 2
 
 
 @given(
@@ -429,7 +508,7 @@ def test_a_failed_response(serve: Serve) -> None:
     wire = Responses()
     fault = {"code": "server_error", "message": "The model is on fire."}
     serve(wire.does() | {"status": "failed", "error": fault})
-    with pytest.raises(Exception, match="on fire"):
+    with pytest.raises(AgentError, match="on fire"):
         Desk(wire.make()).act()
 
 
