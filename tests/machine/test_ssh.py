@@ -406,14 +406,14 @@ def test_stopped_server_while_a_program_runs(server: tuple[Sshd, Path, str]) -> 
 def test_terminal_of_another_account(shell: SshShell) -> None:
     """A third account's terminal is its own, controlling, and of the size asked for."""
     program = shell.start(
-        'id -un; stat -c %U "$(tty)"; stty size <"$(tty)"; exec cat </dev/tty',
+        'id -un; stat -c %U "$(tty)"; stty size <"$(tty)"; echo on; exec cat </dev/tty',
         user="daemon",
         terminal=(90, 20),
     )
-    assert program.wait_output("stdout", len(b"daemon\r\ndaemon\r\n20 90"), 60)
+    assert program.wait_output("stdout", len(b"daemon\r\ndaemon\r\n20 90\r\n"), 60)
     program.write(b"\x03")
     assert program.wait(60)
-    assert program.output("stdout").startswith(b"daemon\r\ndaemon\r\n20 90\r\n")
+    assert program.output("stdout").startswith(b"daemon\r\ndaemon\r\n20 90\r\non\r\n")
     assert program.exit == 130
 
 
