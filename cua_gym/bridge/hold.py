@@ -14,8 +14,8 @@ import anyio.to_thread
 
 from cua_gym import actions as a
 from cua_gym.bridge.session import Session
-from cua_gym.episode import EpisodeOver, Step
 from cua_gym.errors import CuaGymError
+from cua_gym.steps import EpisodeOver, Step
 from cua_gym.turns import Stop
 
 __all__ = ["LAPSE_S", "Hold", "NotHeld"]

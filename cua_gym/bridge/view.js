@@ -349,7 +349,8 @@ function render() {
   $("steps-left").classList.toggle("few", state.steps_left <= 3);
   $("end").hidden = !state.over;
   put("ending", state.ending || "");
-  put("outcome", state.outcome ? state.outcome.text : "Being judged …");
+  const judging = connected ? "Being judged …" : "The verdict stands in the record of the run.";
+  put("outcome", state.outcome ? state.outcome.text : judging);
   $("outcome").className = state.outcome ? (state.outcome.success ? "good" : "bad") : "";
   tick();
 }

@@ -11,7 +11,7 @@ import hashlib
 import itertools
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
@@ -27,10 +27,10 @@ from cua_gym.bridge.brief import brief
 from cua_gym.bridge.hold import Hold, NotHeld
 from cua_gym.bridge.live import Live
 from cua_gym.bridge.session import Session
-from cua_gym.episode import EpisodeOver
 from cua_gym.errors import ActionError, CuaGymError, MachineBusy, MachineError
 from cua_gym.record.lines import LineTail
 from cua_gym.record.replay import Replay
+from cua_gym.steps import EpisodeOver
 
 __all__ = ["VIEWER", "routes"]
 
@@ -180,8 +180,8 @@ class _View:
             return _refusal(_Refused(409, str(error)))
         except CuaGymError as error:
             return _refusal(_Refused(503, str(error)))
-        error = step.info.get("action_error") or step.info.get("error")
-        return _json({"error": error, "over": step.terminated or step.truncated})
+        fault = step.info.get("action_error") or step.info.get("error")
+        return _json({"error": fault, "over": step.terminated or step.truncated})
 
     def _open(self) -> bool:
         try:
@@ -245,7 +245,7 @@ class _View:
         return "it was ended"
 
 
-def _page() -> Callable[[Request], Response]:
+def _page() -> Callable[[Request], Awaitable[Response]]:
     """The page in one piece: only the bare path is served without a token."""
     files = resources.files("cua_gym.bridge")
     parts = {
@@ -275,7 +275,7 @@ def _page() -> Callable[[Request], Response]:
     return show
 
 
-_HEADERS: Mapping[str, str] = {
+_HEADERS = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
