@@ -196,7 +196,7 @@ class ModelAgent(ABC):
         """
         x, y = observation["cursor"]
         self.cursor = int(x), int(y)
-        self._screen = observation["screenshot"]
+        self._screen, self._info = observation["screenshot"], info
         self._picture = None
         limit = time.monotonic() + min(ACT_S, info["seconds_left"])
         if self._acting:
@@ -338,8 +338,10 @@ class ModelAgent(ABC):
         text = (
             f"{self.task.instruction.strip()}\n\n"
             "You work alone, on a whole computer that is only for this; nobody answers questions. "
-            f"{screen}When the task is done, call submit, with the answer if the task asks for "
-            "one. If it cannot be done, call give_up and say why."
+            f"{screen}You have {self._info['steps_left']} actions and "
+            f"{self._info['seconds_left']:.0f} seconds left. When the task is done, call submit, "
+            "with the answer if the task asks for one. If it cannot be done, call give_up and say "
+            "why."
         )
         lines: list[str] = []
         room = MOST_REPORT

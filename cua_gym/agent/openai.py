@@ -139,7 +139,7 @@ class _Fault(BaseModel):
 
 
 class _Response(BaseModel):
-    status: str
+    status: str = "completed"
     output: list[dict[str, Any]]
     error: _Fault | None = None
     incomplete_details: _Fault | None = None

@@ -44,6 +44,7 @@ def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.Monke
     """No key or endpoint of whoever runs the tests."""
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))  # reading certificates takes 40 ms a client
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     for name in list(os.environ):
         if name.startswith(("ANTHROPIC_", "OPENAI_", "CUA_GYM_ANTHROPIC", "CUA_GYM_OPENAI")):
             monkeypatch.delenv(name)
@@ -81,4 +82,4 @@ class Desk:
     def act(self, **info: Any) -> Action:
         """The next action."""
         seen = {"screenshot": self.screen, "cursor": np.array(self.cursor)}
-        return self.agent.act(seen, {"seconds_left": 600.0, **info})
+        return self.agent.act(seen, {"seconds_left": 600.0, "steps_left": 50, **info})

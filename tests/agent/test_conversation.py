@@ -303,7 +303,9 @@ def test_the_picture_is_one_that_nobody_shrinks(
     Desk(kind.make(), screen=screen).act()
     (picture,) = kind().pictures(server.asked[0].body)
     assert image(picture).size == shown
-    assert f"{shown[0]}x{shown[1]} pixels" in kind().first_text(server.asked[0].body)
+    text = kind().first_text(server.asked[0].body)
+    assert f"{shown[0]}x{shown[1]} pixels" in text
+    assert "50 actions and 600 seconds left" in text
 
 
 def test_a_click_hits_what_the_model_saw(wire: Wire, serve: Serve) -> None:

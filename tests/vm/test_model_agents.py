@@ -52,6 +52,7 @@ def test_it_does_a_bundled_task(
     """Shell, pointer and keyboard by each provider's calls: scored 1.0."""
     task = bundled_suite().task("slowest-request")
     replies: Any = script(wire, task.variation(11).params["incident"])
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with ModelServer(replies) as server:
         for provider, path in (("ANTHROPIC", ""), ("OPENAI", "/v1")):
             monkeypatch.setenv(f"{provider}_API_KEY", "sk-of-nobody")
