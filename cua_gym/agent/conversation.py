@@ -37,6 +37,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -312,7 +313,7 @@ class ModelAgent(ABC):
     def _answered(self, limit: float) -> Answer:
         began = time.monotonic()
         try:
-            answer = self.read(asyncio.run(_within(limit - began, self.post)))
+            answer = self.read(_within(limit - began, self.post))
         except AgentError as error:
             raise AgentError(_public(str(error))) from None
         except ValidationError as error:
@@ -372,9 +373,19 @@ def sdk(name: str) -> Any:
         raise AgentError(f"the package {name} is missing: pip install cua-gym[models]") from error
 
 
-async def _within(seconds: float, ask: Callable[[], Awaitable[str]]) -> str:
-    async with asyncio.timeout(max(0.0, seconds)):
-        return await ask()
+def _within(seconds: float, ask: Callable[[], Awaitable[str]]) -> str:
+    """The answer, or TimeoutError; a connection that is given up is closed."""
+
+    async def bounded() -> str:
+        async with asyncio.timeout(max(0.0, seconds)):
+            return await ask()
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(bounded())
+    with ThreadPoolExecutor(1) as beside:  # a notebook's cell runs in a loop already
+        return beside.submit(asyncio.run, bounded()).result()
 
 
 def _shell_text(shell: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
 import json
@@ -198,6 +199,17 @@ def test_the_attempts_own_time_runs_out_at_once(wire: Wire, serve: Serve) -> Non
     serve(Trickle())
     with pytest.raises(AgentError, match="no answer"):
         Desk(type(wire).make()).act(seconds_left=0.3)
+
+
+def test_in_a_notebook(wire: Wire, serve: Serve) -> None:
+    """Where an event loop runs already, as behind a notebook, a model is asked beside it."""
+    serve(wire.does(DONE), Trickle())
+    desk = Desk(type(wire).make())
+
+    async def cell() -> list[Any]:
+        return [desk.act(), desk.act(seconds_left=0.3)]
+
+    assert asyncio.run(cell()) == [Submit("42"), Wait(0.0)]
 
 
 # the shell
