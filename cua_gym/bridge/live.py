@@ -78,6 +78,8 @@ class Live:
                 if screen.serial > serial:
                     await anyio.sleep(max(0.0, self._next - time.monotonic()))
                     self._last = await anyio.to_thread.run_sync(self._take, limiter=self._threads)
+                    if self._last.serial > serial:
+                        return self._last
                     continue
                 left = until - time.monotonic()
                 if left <= 0:
@@ -88,10 +90,12 @@ class Live:
         return None
 
     def _known(self, serial: int) -> Shot | None:
-        """The picture that somebody else had made, if nothing has changed since."""
+        """The picture that somebody else had made, if no newer one could be had now."""
         shot = self._last
-        current = shot is not None and shot.serial >= self._screen().serial
-        return shot if shot is not None and current and shot.serial > serial else None
+        if shot is None or shot.serial <= serial:
+            return None
+        newest = time.monotonic() < self._next or shot.serial >= self._screen().serial
+        return shot if newest else None
 
     def _take(self) -> Shot:
         began = time.monotonic()

@@ -302,7 +302,7 @@ async def _body(request: Request) -> Mapping[str, Any]:
             raise _Refused(413, f"a body has at most {_LONGEST_BODY} bytes")
     try:
         body = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         body = None
     if not isinstance(body, Mapping):
         raise _Refused(400, "wanted a JSON object")

@@ -19,6 +19,7 @@ __all__ = ["main"]
 _COMMANDS = {
     "run": "Let agents attempt tasks, and grade what they did.",
     "serve": "Serve an episode to agents outside, over MCP.",
+    "view": "Show a running episode in the browser; take it over.",
     "bridge": "The stdio end of a served episode, for MCP clients.",
     "task": "List, show and begin tasks.",
     "image": "Build, check and export the disks that machines start from.",
