@@ -54,7 +54,7 @@ TURN_S = 60.0
 """How long the end waits for a call under way; what calls wait for has its own, shorter limits."""
 
 UNMETERED: Mapping[str, Any] = {
-    "calls": None, "input_tokens": None, "output_tokens": None, "model_s": None,
+    "model": None, "calls": None, "input_tokens": None, "output_tokens": None, "model_s": None,
 }  # fmt: skip
 """What is said of an agent that keeps no account."""
 

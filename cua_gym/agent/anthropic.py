@@ -80,6 +80,7 @@ class AnthropicAgent(ModelAgent):
             AgentError: the `anthropic` package is not installed.
         """
         super().start(task)
+        self.model = os.environ.get("CUA_GYM_ANTHROPIC_MODEL") or MODEL
         self._sdk = sdk("anthropic")
         policy = task.action_space.tools
         self._tools: list[dict[str, Any]] = []
@@ -117,7 +118,7 @@ class AnthropicAgent(ModelAgent):
     async def post(self) -> str:
         """One request to the Messages API."""
         body = {
-            "model": os.environ.get("CUA_GYM_ANTHROPIC_MODEL") or MODEL,
+            "model": self.model,
             "max_tokens": MAX_TOKENS,
             "tools": self._tools,
             "messages": self._messages,

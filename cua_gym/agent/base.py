@@ -40,11 +40,13 @@ class Usage:
     """What an agent has spent on an attempt; it goes into ``result.json``.
 
     Attributes:
-        calls: answers that a model gave.
+        model: its name, as it was asked for.
+        calls: answers that it gave.
         input_tokens, output_tokens: as the provider counts them, cached input included.
         model_s: seconds spent waiting for the model, retries included.
     """
 
+    model: str | None = None
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0

@@ -127,12 +127,14 @@ class ModelAgent(ABC):
         task: what is to be done.
         sight: how the model sees the screen.
         sees: whether it sees it at all: not in a task of the shell alone.
+        model: the model's name.
         cursor: the pointer's place, native pixels.
     """
 
     task: TaskInfo
     sight: Sight
     sees: bool
+    model: str | None = None
     cursor: tuple[int, int]
 
     def __init__(self) -> None:
@@ -181,7 +183,7 @@ class ModelAgent(ABC):
     @property
     def usage(self) -> Usage:
         """What was spent so far."""
-        return self._usage
+        return replace(self._usage, model=self.model)
 
     def start(self, task: TaskInfo) -> None:
         """Keep the task; nothing is asked yet."""

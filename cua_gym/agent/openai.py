@@ -67,6 +67,7 @@ class _OpenAIAgent(ModelAgent):
             AgentError: the `openai` package is not installed.
         """
         super().start(task)
+        self.model = os.environ.get("CUA_GYM_OPENAI_MODEL") or MODEL
         self._sdk = sdk("openai")
         self._messages: list[dict[str, Any]] = []
 
@@ -77,7 +78,7 @@ class _OpenAIAgent(ModelAgent):
     async def post(self) -> str:
         """One request."""
         path, body = self.request()
-        body["model"] = os.environ.get("CUA_GYM_OPENAI_MODEL") or MODEL
+        body["model"] = self.model
         try:
             async with self._sdk.AsyncOpenAI(timeout=TIMEOUT_S, max_retries=RETRIES) as client:
                 # Not `responses.create`: it takes 0.1 s to find a long conversation well-formed.

@@ -109,6 +109,7 @@ def test_what_is_spent(wire: Wire, serve: Serve, toy_task: Task, tmp_path: Path)
     rows_of(plan(toy_task, tmp_path / "runs", make))
     usage = made[0].usage
     input_tokens, output_tokens = wire.tokens
+    assert usage.model
     assert usage.calls == 3
     assert (usage.input_tokens, usage.output_tokens) == (3 * input_tokens, 3 * output_tokens)
     assert usage.model_s > 0
