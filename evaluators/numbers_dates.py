@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import unicodedata
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Literal
@@ -19,6 +20,8 @@ Grouping = Literal["", ".", ",", " ", "'"]
 Order = Literal["", "dmy", "mdy"]
 DEFAULT_RELATIVE = 1e-9
 """Hides binary floats' noise and nothing that a person would write."""
+MAX_WRITTEN = 200
+"""Characters; a longer number or date is none, and would overflow what counts with it."""
 
 
 def parse_number(text: str, *, decimal: Mark = ".", grouping: Grouping = "") -> Decimal:
@@ -34,6 +37,8 @@ def parse_number(text: str, *, decimal: Mark = ".", grouping: Grouping = "") -> 
     """
     if decimal not in (".", ",") or grouping not in ("", ".", ",", " ", "'") or decimal == grouping:
         raise GradingError(f"decimal {decimal!r} and grouping {grouping!r} do not go together")
+    if len(text) > MAX_WRITTEN:
+        raise Fails(f"{len(text)} characters are no number", seen=text)
     plain = text.strip().replace("−", "-").replace("\u00a0", " ").replace("\u202f", " ")
     digits = r"(?:0|[1-9][0-9]*)"
     if grouping:
@@ -87,21 +92,30 @@ def number(
 ) -> Verdict:
     """All of the text is a number equal to ``expected`` within the larger tolerance.
 
-    A declared ``unit`` (or variant) may follow, or must. It refuses any other unit, words around
-    the number, empty text, NaN, null, infinities, leading zeros, and digits grouped otherwise.
+    A declared ``unit`` (or variant) may follow, or must; one that is a currency's sign may also
+    stand before (``$5``, ``-$5``). It refuses any other unit, words around the number, empty text,
+    NaN, null, infinities, leading zeros, and digits grouped otherwise.
     """
     text = item.text().strip()
-    bare = text
-    units = sorted({u for u in (unit, *unit_variants) if u}, key=len, reverse=True)
-    for name in units:
-        if text.endswith(name):  # its case too: a mW is no MW
-            bare = text[: len(text) - len(name)].rstrip()
-            break
+    bare = _without_unit(text, [u for u in (unit, *unit_variants) if u])
     if unit_required and bare == text:
         raise Fails(f"{text!r:.80} lacks the unit {unit!r}", seen=text, wanted=f"{expected} {unit}")
     value = parse_number(bare, decimal=decimal, grouping=grouping)
     same = close(value, expected, absolute, relative)
     return verdict(same, "as numbers", seen=text, wanted=f"{expected} {unit}".strip())
+
+
+def _without_unit(text: str, units: Sequence[str]) -> str:
+    """The text without the longest of the units that it has; case counts: a mW is no MW."""
+    for unit in sorted(units, key=len, reverse=True):
+        if text.endswith(unit):
+            return text.removesuffix(unit).rstrip()
+        sign = text[:1] if text[:1] in ("+", "-", "−") else ""
+        if unicodedata.category(unit[0]) == "Sc" and text.startswith(unit, len(sign)):
+            amount = text[len(sign) + len(unit) :].lstrip()
+            # "-$-5" is nothing that anybody writes.
+            return text if sign and amount[:1] in ("+", "-", "−") else sign + amount
+    return text
 
 
 _MONTHS = [
@@ -112,7 +126,8 @@ _NAMED = {name: n for n, name in enumerate(_MONTHS, 1)} | {
     name[:3]: n for n, name in enumerate(_MONTHS, 1)
 }
 _NAMED["sept"] = 9
-_WEEKDAY = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?\.?,?\s+)?"
+_WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_WEEKDAY = r"(?:(mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?\.?,?\s+)?"
 _DAY = r"([0-9]{1,2})(?:st|nd|rd|th)?"
 
 
@@ -124,17 +139,20 @@ def parse_date(text: str, order: Order = "") -> tuple[int | None, int, int]:
             can be read in one way.
 
     Raises:
-        Fails: no date, no such day, or it could be read in two ways.
+        Fails: no date, no such day, another weekday than it names, or it could be read in two
+            ways.
     """
     if order not in ("", "dmy", "mdy"):
         raise GradingError(f"order is dmy or mdy, not {order!r}")
+    if len(text) > MAX_WRITTEN:
+        raise Fails(f"{len(text)} characters are no date", seen=text)
     plain = " ".join(text.strip().casefold().split())
     if match := re.fullmatch(r"([0-9]{4})([-/.])([0-9]{1,2})\2([0-9]{1,2})", plain):
         return _real(text, int(match[1]), int(match[3]), int(match[4]))
     if match := re.fullmatch(rf"{_WEEKDAY}{_DAY}(?: of)? ([a-z]+)\.?(?:,? ([0-9]{{4}}))?", plain):
-        return _real(text, _year(match[3]), _month(text, match[2]), int(match[1]))
+        return _real(text, _year(match[4]), _month(text, match[3]), int(match[2]), match[1])
     if match := re.fullmatch(rf"{_WEEKDAY}([a-z]+)\.? {_DAY}(?:,? ([0-9]{{4}}))?", plain):
-        return _real(text, _year(match[3]), _month(text, match[1]), int(match[2]))
+        return _real(text, _year(match[4]), _month(text, match[2]), int(match[3]), match[1])
     if match := re.fullmatch(r"([0-9]{1,2})([-/.])([0-9]{1,2})(?:\2([0-9]{4}))?\.?", plain):
         first, second, year = int(match[1]), int(match[3]), _year(match[4])
         readings = {(first, second)} if order == "mdy" else {(second, first)}
@@ -157,12 +175,16 @@ def _month(text: str, name: str) -> int:
     return _NAMED[name]
 
 
-def _real(text: str, year: int | None, month: int, day: int) -> tuple[int | None, int, int]:
+def _real(
+    text: str, year: int | None, month: int, day: int, weekday: str | None = None
+) -> tuple[int | None, int, int]:
     try:
         # Without a year the 29th of February is possible.
-        datetime.date(2000 if year is None else year, month, day)
+        there = datetime.date(2000 if year is None else year, month, day)
     except ValueError as error:
         raise Fails(f"{text!r:.80} is no date: {error}", seen=text) from error
+    if year is not None and weekday is not None and weekday[:3] != _WEEKDAYS[there.weekday()]:
+        raise Fails(f"{text!r:.80}: that day is a {there:%A}", seen=text)
     return year, month, day
 
 
@@ -172,7 +194,8 @@ def date(item: Item, *, expected: str, order: Order = "", year_optional: bool = 
 
     ``October 21st``, ``Oct 21``, ``21/10`` are equal. Where ``expected`` has a year, the text
     must have it too unless ``year_optional``; where it has none, the text's year is not looked
-    at. It refuses 05/06 unless ``order`` is declared, days that do not exist, two-digit years.
+    at. It refuses 05/06 unless ``order`` is declared, days that do not exist or are another
+    weekday, and two-digit years.
     """
     text = item.text()
     try:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import codecs
+import itertools
 import re
 import unicodedata
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from cua_gym.grading.check import Fails, GradingError, Item, Verdict, check, verdict
+
+from .bounds import within
 
 Newline = Literal["any", "exact"]
 Whitespace = Literal["exact", "trim", "collapse"]
@@ -40,6 +43,7 @@ def normal(
 
     Raises:
         GradingError: a rule that does not exist.
+        Fails: more accents on one letter than any writing has.
     """
     _known("newline", newline, ("any", "exact"))
     _known("final_newline", final_newline, ("any", "exact"))
@@ -54,11 +58,22 @@ def normal(
         text = "\n".join(line.strip() for line in text.strip().split("\n"))
     elif whitespace == "collapse":
         text = " ".join(text.split())
-    if form == "NFC":
-        text = unicodedata.normalize("NFC", text)
-    elif form == "NFKC":
-        text = unicodedata.normalize("NFKC", text)
+    if form != "exact":
+        _few_marks(text)
+        text = unicodedata.normalize(form, text)
     return text.casefold() if case == "fold" else text
+
+
+MAX_MARKS = 100
+_MARKED = re.compile(rf"[\u0300-\U0010ffff]{{{MAX_MARKS + 1},}}")
+
+
+def _few_marks(text: str) -> None:
+    """Refuse long runs of combining marks: sorting them takes a minute for each 160 KB."""
+    for part in _MARKED.finditer(text):
+        for mark, run in itertools.groupby(part[0], lambda c: unicodedata.combining(c) > 0):
+            if mark and sum(1 for _ in run) > MAX_MARKS:
+                raise Fails(f"over {MAX_MARKS} combining marks on one letter", seen=text)
 
 
 def _known(rule: str, value: str, values: tuple[str, ...]) -> None:
@@ -113,14 +128,24 @@ def equals(
     return verdict(False, message, seen=text, wanted=expected)
 
 
+def whole_match(pattern: str, text: str) -> bool:
+    """Whether all of an agent's text matches.
+
+    Raises:
+        Fails: it makes the pattern try for seconds.
+    """
+    with within(f"{text!r:.80} against {pattern!r:.80}"):
+        return re.fullmatch(pattern, text) is not None
+
+
 @check
 def matches(item: Item, *, pattern: Pattern, encoding: Encoding = "utf-8-sig") -> Verdict:
     """All of the text, without one newline at its end, matches a regular expression.
 
-    It refuses a match of just a part.
+    It refuses a match of just a part, and a text that this pattern cannot be tried on in seconds.
     """
     text = normal(item.text(encoding))
-    found = re.fullmatch(pattern, text) is not None
+    found = whole_match(pattern, text)
     return verdict(found, "the whole text against the pattern", seen=text, wanted=pattern)
 
 
@@ -177,13 +202,14 @@ def mentioned(text: str, fact: str) -> bool:
     if not fact.strip():
         raise GradingError("an empty fact is in every text; name one")
     return any(
-        _begins(text[: found.start()], fact) and _ends(text[found.end() :], fact)
+        # What these look at fits into a few characters; more would be copied for each place.
+        _begins(text[max(0, found.start() - 8) : found.start()], fact)
+        and _ends(text[found.end() : found.end() + 8], fact)
         for found in re.finditer(re.escape(fact), text)
     )
 
 
-def _begins(before: str, fact: str) -> bool:
-    near = before[-8:]
+def _begins(near: str, fact: str) -> bool:
     if not fact[0].isdigit():
         return re.search(r"\w\Z", near) is None
     grouped = re.match(r"\d{3}(?!\d)", fact) and _GROUP_BEFORE.search(near)
@@ -213,10 +239,11 @@ def states(
     if not facts:
         raise GradingError("facts is empty; name at least one")
     text = item.text(encoding)
-    for word in forbidden:
-        if mentioned(text, word):
-            raise Fails(f"it states {word!r}, which is wrong", seen=text, wanted=repr(facts))
-    missing = [fact for fact in facts if not any(mentioned(text, one) for one in fact)]
+    with within("the text"):
+        for word in forbidden:
+            if mentioned(text, word):
+                raise Fails(f"it states {word!r}, which is wrong", seen=text, wanted=repr(facts))
+        missing = [fact for fact in facts if not any(mentioned(text, one) for one in fact)]
     value = (len(facts) - len(missing)) / len(facts)
     message = f"not stated: {missing}" if missing else "all facts are stated"
     return Verdict(value, message, seen=text, wanted=repr(facts))

@@ -137,6 +137,41 @@ def test_the_year_counts_where_the_task_has_one(judge: Judge):
     assert not judge("numbers_dates.date", "October 21, 2024", **wanted, year_optional=True).passed
 
 
+def test_a_currency_stands_on_either_side(judge: Judge):
+    """As people write it; another currency and a second sign are refused."""
+    dollars = {"expected": -5, "unit": "$", "unit_variants": ["USD"], "unit_required": True}
+    for text in ("-$5", "$-5", "-5 $", "-5 USD", "\u2212$5.00"):
+        assert judge("numbers_dates.number", text, **dollars).passed
+    for text in ("-€5", "$5", "-$-5", "USD -5", "-5", "$", "-$", "$$-5", "-5 CAD"):
+        assert not judge("numbers_dates.number", text, **dollars).passed
+
+
+@pytest.mark.parametrize("text", ["1" * 2_000_000, "0." + "0" * 300, "1e-999", "9" * 190])
+def test_a_number_of_any_length_is_a_plain_fail(judge: Judge, text: str):
+    """A million digits would overflow the arithmetic, which must not cost the verdict."""
+    assert not judge("numbers_dates.number", text, expected=7).passed
+
+
+def test_a_long_text_is_no_date(judge: Judge):
+    """However many words it has."""
+    assert not judge("numbers_dates.date", "mon " * 100_000, expected="2025-10-21").passed
+
+
+def test_a_date_that_contradicts_itself_is_none(judge: Judge):
+    """21 October 2025 is a Tuesday."""
+    assert judge("numbers_dates.date", "Tue, 21 October 2025", expected="2025-10-21").passed
+    assert not judge("numbers_dates.date", "Monday 21 October 2025", expected="2025-10-21").passed
+
+
+@given(st.text())
+def test_any_text_is_a_date_or_fails(text: str):
+    """No text makes the parser raise anything but its refusal."""
+    try:
+        parse_date(text)
+    except Fails:
+        pass
+
+
 @given(st.dates())
 def test_iso_dates_are_read_back(day):
     """Any day that exists."""

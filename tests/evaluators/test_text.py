@@ -43,7 +43,8 @@ def test_declared_variants_and_case_count(judge: Judge):
     ).passed
     assert judge(
         "text.equals", "Canceled", expected="cancelled", variants=["canceled"], case="fold"
-    )
+    ).passed
+    assert not judge("text.equals", "Canceled", expected="cancelled", case="fold").passed
 
 
 @pytest.mark.parametrize("seen", ["1170", "170.5", "1,170", "000000170", "-170", "17 0", "170x"])
@@ -122,3 +123,54 @@ def test_code_in_an_answer_is_text(judge: Judge, tmp_path):
         assert isinstance(found, Verdict)
         assert not found.passed
     assert not target.exists()
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_pattern_that_a_text_makes_try_for_ever_is_a_plain_fail(judge: Judge):
+    """The author's pattern is careless, the agent's text abuses it: some seconds, then 0."""
+    found = judge("text.matches", "a" * 50, pattern=r"(a+)+b")
+    assert not found.passed
+    assert "over 0.2 s" in found.message
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_text_of_a_million_near_facts_is_a_plain_fail(judge: Judge):
+    """None of them is a number of its own, and each would have to be looked at."""
+    assert "over 0.2 s" in judge("text.states", "1,1" * 1_000_000, facts=[["1"]]).message
+    assert judge("text.states", "1,1 " * 10_000 + "1", facts=[["1"]]).passed
+
+
+def test_accents_are_one_form_where_declared(judge: Judge):
+    """Composed or not; widths only by NFKC."""
+    assert judge("text.equals", "cafe\u0301", expected="caf\u00e9", form="NFC").passed
+    assert not judge("text.equals", "cafe\u0301", expected="caf\u00e9").passed
+    assert not judge("text.equals", "\uff11", expected="1", form="NFC").passed
+    assert judge("text.equals", "\uff11", expected="1", form="NFKC").passed
+
+
+@pytest.mark.parametrize("name", ["answer.equals", "text.equals", "text.states"])
+def test_a_heap_of_accents_is_a_plain_fail(judge: Judge, name: str):
+    """Sorting 160 KB of them would take a minute, and the verdict with it."""
+    heap = "a" + "\u0301\u0323" * 80_000
+    wanted = {"facts": [["b"]]} if name == "text.states" else {"expected": "b"}
+    rule = {"form": "NFC"} if name == "text.equals" else {}
+    assert "combining marks" in judge(name, heap, **wanted, **rule).message
+
+
+def test_many_words_of_another_script_are_no_heap(judge: Judge):
+    """Vowel signs are marks too, a few on each letter."""
+    words = "\u0e17\u0e35\u0e48 " * 500 + "\u6f22" * 500
+    assert judge("text.equals", words, expected=words, form="NFC").passed
+
+
+def test_newlines_are_declared(judge: Judge):
+    """Their kind, and the last one, count where the task says so (B139)."""
+    assert not judge("text.equals", "x\r\ny", expected="x\ny", newline="exact").passed
+    assert not judge("text.equals", "x\n", expected="x", final_newline="exact").passed
+
+
+@pytest.mark.parametrize("seen", ["", " ", "nan", "null", "None"])
+def test_nothing_states_no_zero(judge: Judge, seen: str):
+    """An empty text has no fact, and is not a number either (B137)."""
+    assert not judge("text.states", seen, facts=[["0"]]).passed
+    assert not judge("answer.equals", seen, expected=0).passed

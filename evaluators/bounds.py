@@ -1,0 +1,54 @@
+"""What reading an agent's content may cost: processor time, memory, depth.
+
+A check that hangs or dies on hostile content would make a deserved zero `unscored`. Whatever is
+parsed in Python, and every regular expression over an agent's text, therefore runs within bounds;
+beyond them the content is at fault.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+from cua_gym.grading.check import Fails
+
+CPU_S = 2.0
+"""No file of a task takes a tenth of it; thirty of them fit into a grader's life."""
+
+
+class _TooSlow(BaseException):
+    """Not an `Exception`, so that no parser takes it for one of its own."""
+
+
+@contextlib.contextmanager
+def within(what: str) -> Iterator[None]:
+    """Code that reads ``what``, an agent's content, for at most `CPU_S` of processor time.
+
+    Regular expressions and Python code can be stopped; one long call into other C code cannot, so
+    that needs a limit of size. Outside the main thread, where no signal arrives, time has no bound.
+
+    Raises:
+        Fails: it took more time, memory or depth than any content of a task.
+    """
+    timed = threading.current_thread() is threading.main_thread()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise _TooSlow
+
+    try:
+        if timed:
+            before = signal.signal(signal.SIGVTALRM, stop)
+            signal.setitimer(signal.ITIMER_VIRTUAL, CPU_S)
+        try:
+            yield
+        finally:
+            if timed:
+                signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+                signal.signal(signal.SIGVTALRM, before)
+    except _TooSlow:
+        raise Fails(f"{what}: over {CPU_S:g} s to read, more than any content of a task") from None
+    except (MemoryError, RecursionError) as error:
+        raise Fails(f"{what}: {type(error).__name__}, more than any content of a task") from error
