@@ -16,7 +16,7 @@ from cua_gym import actions as a
 from cua_gym.bridge.marks import mark
 from cua_gym.bridge.pictures import encode
 from cua_gym.bridge.session import Call
-from cua_gym.bridge.tools import Reply
+from cua_gym.bridge.tools import Reply, fitting
 from cua_gym.errors import ActionError
 from cua_gym.machine import desktop
 from cua_gym.machine.base import Machine
@@ -38,6 +38,14 @@ Frame = Annotated[
 X = Annotated[int, Field(description="Pixels from the left edge of the native screen.")]
 Y = Annotated[int, Field(description="Pixels from the top edge of the native screen.")]
 ButtonName = Literal["left", "middle", "right"]
+MARKED_BYTES = 480_000
+"""Of a picture beside a list of marks."""
+MARK_NAME = 200
+"""Most characters of a mark's name."""
+TREE_BYTES = 400_000
+"""Of a tree's nodes in JSON; an answer has them twice."""
+CLIPBOARD_TEXT = 40_000
+"""Most characters of a clipboard that are told."""
 _LOOK: Mapping[str, Any] = {}
 
 
@@ -194,7 +202,9 @@ def accessibility_tree(
     step = call.use(_answered(look), acts=False)
     screen = call.episode.actions.screen
     found = desktop.filter_tree(nodes, role=role, name=name, app=app, screen=screen)
-    return _told(step, "", nodes=found.nodes, left_out=found.left_out)
+    shown = fitting(found.nodes, TREE_BYTES)
+    left_out = found.left_out + len(found.nodes) - len(shown)
+    return _told(step, "", nodes=shown, left_out=left_out)
 
 
 def marks(call: Call) -> Reply:
@@ -209,27 +219,33 @@ def marks(call: Call) -> Reply:
 
     step = call.use(_answered(look), acts=False)
     rgb, found = mark(step.frame.rgb, nodes, windows)
-    listed = [
-        {"number": m.number, "role": m.role, "name": m.name, "box": list(m.box)} for m in found
+    listed: list[dict[str, Any]] = [
+        {"number": m.number, "role": m.role, "name": m.name[:MARK_NAME], "box": list(m.box)}
+        for m in found
     ]
     text = "\n".join(
-        f"{m.number}: {m.role} {m.name!r} at {m.box[0] + m.box[2] // 2}, {m.box[1] + m.box[3] // 2}"
-        for m in found
+        f"{m['number']}: {m['role']} {m['name']!r} at {x + width // 2}, {y + height // 2}"
+        for m in listed
+        for x, y, width, height in [m["box"]]
     )
     return _shown(step, rgb=rgb, text=text or "nothing to mark", marks=listed)
 
 
 def clipboard_get(call: Call) -> Reply:
     """The text in the clipboard."""
-    held: list[str | None] = []
+    held: dict[str, Any] = {"clipboard": None, "left_out": 0}
 
     def get(machine: Machine) -> Mapping[str, Any]:
-        held.append(desktop.clipboard(machine.shell))
-        return {"clipboard": held[0]}
+        if (text := desktop.clipboard(machine.shell)) is not None:
+            # Whoever owns the clipboard may give bytes that are no text, and as many as he likes.
+            told = (
+                text[:CLIPBOARD_TEXT].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+            )
+            held.update(clipboard=told, left_out=max(0, len(text) - CLIPBOARD_TEXT))
+        return held
 
     step = call.use(_answered(get), acts=False)
-    text = held[0] if held else None
-    return _told(step, text or "the clipboard holds no text", clipboard=text)
+    return _told(step, held["clipboard"] or "the clipboard holds no text", **held)
 
 
 def clipboard_set(call: Call, text: str) -> Reply:
@@ -301,7 +317,7 @@ def _shown(
         step.frame.rgb if rgb is None else rgb,
         region=region,
         scale=scale,
-        limit_bytes=PICTURE_BYTES,
+        limit_bytes=PICTURE_BYTES if rgb is None else MARKED_BYTES,
     )
     info = step.info
     facts |= {

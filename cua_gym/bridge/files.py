@@ -1,15 +1,12 @@
 """The tools of the shell bridge for files, with the desktop account's own rights.
 
-A relative path starts at the home folder. A name whose bytes are no UTF-8 travels as
-``base64:...``, here and as a path.
+How a path is written is `paths`' business.
 """
 
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
-import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
@@ -17,32 +14,39 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from cua_gym.bridge.excerpt import excerpt
+from cua_gym.bridge.paths import absolute, from_base64, told_name
 from cua_gym.bridge.session import Call
 from cua_gym.bridge.shell import told
-from cua_gym.bridge.tools import Reply
+from cua_gym.bridge.tools import Reply, fitting
 from cua_gym.errors import ActionError, MachineError
 from cua_gym.machine.base import Files, FileStat, Machine
 
 __all__ = ["FILES"]
 
-READ_BYTES = 100_000
+READ_BYTES = 80_000
+"""In an answer twice, and each may take six in JSON: below the 1 MiB that the Python SDK's client
+takes at once."""
+LEAST_BYTES = 4
+"""One character of any kind, or no reader would ever come past it."""
 CHUNK_BYTES = 700_000
-"""Of a download: in base64 it stays below the 1 MiB that the Python SDK's client takes at once."""
+"""Of a download: in base64 it stays below the same."""
 EDIT_BYTES = 8 << 20
 LISTED = 1000
-_ODD = "base64:"
+LISTED_BYTES = 400_000
+"""Of a listing's entries in JSON; an answer has them twice."""
+FARTHEST = 1 << 62
 
 Path = Annotated[
     str, Field(description="Absolute, or from the home folder; base64:... for odd names.")
 ]
-Offset = Annotated[int, Field(ge=0, description="In bytes.")]
+Offset = Annotated[int, Field(ge=0, le=FARTHEST, description="In bytes.")]
 
 
 def read_file(
     call: Call,
     path: Path,
     offset: Offset = 0,
-    limit: Annotated[int, Field(ge=1, le=READ_BYTES, description="Bytes.")] = READ_BYTES,
+    limit: Annotated[int, Field(ge=LEAST_BYTES, le=READ_BYTES, description="Bytes.")] = READ_BYTES,
 ) -> Reply:
     """Read a file, or a part of it: text, or base64 where it is no text."""
 
@@ -72,7 +76,7 @@ def write_file(
     executable: bool = False,
 ) -> Reply:
     """Put a whole file, its folders made; an older one is replaced at once."""
-    data = _bytes(content) if encoding == "base64" else content.encode("utf-8", "surrogatepass")
+    data = from_base64(content) if encoding == "base64" else content.encode()
 
     def work(files: Files, name: str) -> Mapping[str, Any]:
         files.write(name, data, mode=0o755 if executable else 0o644)
@@ -103,7 +107,9 @@ def edit_file(
             raise ActionError("the old text is not in the file; read it again")
         if found > 1 and not replace_all:
             raise ActionError(f"the old text is there {found} times; give more of it")
-        data = text.replace(old, new).encode("utf-8", "surrogatepass")
+        if len(text) + found * (len(new) - len(old)) > EDIT_BYTES:
+            raise ActionError(f"it would have more than {EDIT_BYTES} bytes")
+        data = text.replace(old, new).encode()
         files.write(name, data, mode=before.mode & 0o7777)
         return {"replaced": found, **_sum(data)}
 
@@ -119,7 +125,8 @@ def list_dir(
 
     def work(files: Files, name: str) -> Mapping[str, Any]:
         entries = files.list(name)
-        shown = [_entry(entry) for entry in entries[start : start + LISTED]]
+        wanted = [_entry(entry) for entry in entries[start : start + LISTED]]
+        shown = fitting(wanted, LISTED_BYTES)
         return {"entries": shown, "count": len(entries), "next": start + len(shown)}
 
     def text(facts: Mapping[str, Any]) -> str:
@@ -148,7 +155,7 @@ def upload(
     sha256: Annotated[str | None, Field(description="Of the whole file, with the last.")] = None,
 ) -> Reply:
     """Put a file of any size and content, chunk by chunk; it appears whole with the last one."""
-    data = _bytes(data_base64)
+    data = from_base64(data_base64)
 
     def work(files: Files, name: str) -> Mapping[str, Any]:
         uploads = call.session.uploads
@@ -203,7 +210,7 @@ def _with_file(
     found: dict[str, Any] = {}
 
     def use(machine: Machine) -> Mapping[str, Any]:
-        name = _absolute(path, f"/home/{machine.spec.user}")
+        name = absolute(path, machine)
         try:
             found.update(work(machine.shell.files, name))
         except MachineError as error:
@@ -217,29 +224,9 @@ def _with_file(
     return told(step, text(found) if found else "", found)
 
 
-def _absolute(path: str, home: str) -> str:
-    if path.startswith(_ODD):
-        path = _bytes(path.removeprefix(_ODD)).decode("utf-8", "surrogateescape")
-    if path == "~" or path.startswith("~/"):
-        path = home + path[1:]
-    return posixpath.normpath(posixpath.join(home, path))
-
-
 def _entry(entry: FileStat) -> dict[str, Any]:
-    raw = entry.name.encode("utf-8", "surrogateescape")
-    try:
-        name = raw.decode()
-    except UnicodeDecodeError:
-        name = _ODD + base64.b64encode(raw).decode("ascii")
-    return {**asdict(entry), "name": name, "mode": f"{entry.mode & 0o7777:04o}"}
+    return {**asdict(entry), "name": told_name(entry.name), "mode": f"{entry.mode & 0o7777:04o}"}
 
 
 def _sum(data: bytes) -> dict[str, Any]:
     return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-
-
-def _bytes(text: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise ActionError(f"this is no base64: {error}") from error

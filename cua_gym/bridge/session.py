@@ -101,9 +101,9 @@ class Session:
 
     def end(self) -> None:
         """Nobody may act any more; calls under way stop. Idempotent."""
+        self.ended.set()  # first: a call that begins now sees it, or is among these
         with self._lock:
             stops = list(self._stops)
-        self.ended.set()
         for stop in stops:
             stop.ask()
 

@@ -14,9 +14,10 @@ from pydantic import Field
 
 from cua_gym import actions as a
 from cua_gym.bridge.excerpt import excerpt
+from cua_gym.bridge.paths import absolute
 from cua_gym.bridge.session import Call
 from cua_gym.bridge.tools import Reply
-from cua_gym.errors import ActionError
+from cua_gym.errors import ActionError, MachineError
 from cua_gym.machine.base import Machine, Process
 from cua_gym.steps import Step
 
@@ -60,7 +61,7 @@ def run(
 
     def work(machine: Machine) -> Mapping[str, Any]:
         number, process = _begin(call, machine, command, cwd, env)
-        call.stop.then(process.kill)
+        call.stop.then(lambda: _stop(process))
         timed_out = not process.wait(min(timeout_s, call.episode.seconds_left or 0.1))
         if timed_out:
             process.kill()
@@ -221,6 +222,8 @@ def _begin(
 ) -> tuple[int, Process]:
     jobs = call.session.jobs
     jobs.require_room()
+    if cwd is not None:
+        cwd = absolute(cwd, machine)
     process = machine.shell.start(command, cwd=cwd, env=env, terminal=terminal)
     number = jobs.add(process)
     if terminal is None:
@@ -229,6 +232,13 @@ def _begin(
         except ActionError:
             pass  # it was quick, and has ended
     return number, process
+
+
+def _stop(process: Process) -> None:
+    try:
+        process.kill()
+    except MachineError:
+        pass  # whoever waits for the program meets the same fault
 
 
 def _facts(number: int, process: Process, stdout_from: int, stderr_from: int) -> dict[str, Any]:
@@ -262,7 +272,8 @@ def _printed(facts: Mapping[str, Any]) -> str:
         text = facts.get(name)
         if text is None:
             text = f"[bytes that are no text, in base64] {facts[f'{name}_base64']}"
-        if left := facts[f"{name}_size"] - facts[f"{name}_next"]:
+        left = facts[f"{name}_size"] - facts[f"{name}_next"]
+        if left > 0:
             text += f"\n[{left} more bytes: poll job {facts['job']} with {name}_from="
             text += f"{facts[f'{name}_next']}]"
         if text:
@@ -274,7 +285,8 @@ def _printed(facts: Mapping[str, Any]) -> str:
 
 
 def _screen(step: Step, number: int, process: Process, start: int) -> Reply:
-    part = excerpt(process.output("stdout", start, SHOWN_BYTES), last=True)
+    ended = process.exit is not None
+    part = excerpt(process.output("stdout", start, SHOWN_BYTES), last=ended)
     text = part.text
     facts = {
         "pty": number,

@@ -7,6 +7,7 @@ the server sees it go by a request that stays open as long as this process lives
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -131,14 +132,16 @@ def _mirror(remote: Client) -> Server[Any]:
             await ctx.session.report_progress(progress, total, message)
 
         try:
+            # What cannot be written as JSON in UTF-8, such as NaN, would end the connection.
+            json.dumps(params.arguments, ensure_ascii=False, allow_nan=False).encode()
+        except ValueError as error:
+            return _failed(f"the arguments cannot be sent on: {error}")
+        try:
             return await remote.call_tool(
                 params.name, params.arguments or {}, progress_callback=tell
             )
         except MCPError as error:
-            text = f"the episode does not answer ({error}); it is over, or its server has ended"
-            return types.CallToolResult(
-                content=[types.TextContent(type="text", text=text)], is_error=True
-            )
+            return _failed(f"no answer ({error}); perhaps the episode is over or its server ended")
 
     info = remote.server_info
     return Server(
@@ -148,3 +151,7 @@ def _mirror(remote: Client) -> Server[Any]:
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
+
+
+def _failed(text: str) -> types.CallToolResult:
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)], is_error=True)

@@ -33,7 +33,14 @@ from cua_gym.errors import CuaGymError
 from cua_gym.steps import EpisodeOver
 from cua_gym.turns import Stop
 
-__all__ = ["Reply", "Tool", "make_server"]
+__all__ = ["Reply", "Tool", "fitting", "make_server"]
+
+CALLS = 40
+"""Calls of one bridge under way or waiting for their turn; each has a thread. More wait for one."""
+
+ANSWER_BYTES = (1 << 20) - 8192
+"""Longest answer, with room for the protocol's own words: 1 MiB is the most that the Python SDK's
+client takes in one event, and a longer one ends its connection."""
 
 PROGRESS_S = 5.0
 """How often a call that takes long says so, to clients that asked to be told."""
@@ -74,6 +81,9 @@ class Tool:
         schema.pop("title", None)
         self.schema: dict[str, Any] = schema
         self.description = inspect.cleandoc(function.__doc__ or "")
+        self._switches = {
+            n for n, f in self._arguments.model_fields.items() if f.annotation is bool
+        }
 
     def parse(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The function's keyword arguments.
@@ -90,6 +100,13 @@ class Tool:
             )
             known = ", ".join(self._arguments.model_fields) or "no arguments"
             raise ValueError(f"{self.name} takes {known}. {faults}") from error
+        for name, value in arguments.items():
+            if name not in self._switches and _holds_bool(value):  # to Pydantic it is a number
+                raise ValueError(f"{self.name}: {name} cannot be true or false")
+        try:
+            json.dumps(arguments, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"{self.name}: text cannot hold lone surrogates") from error
         return {name: getattr(parsed, name) for name in self._arguments.model_fields}
 
     def run(self, call: Call, arguments: Mapping[str, Any]) -> Reply:
@@ -115,6 +132,8 @@ def make_server(
 ) -> Server[Any]:
     """The MCP server of one bridge of one episode."""
     box = {tool.name: tool for tool in map(Tool, tools)}
+    # Of its own: a cancellation needs a thread too, and must get one past calls that wait.
+    threads = anyio.CapacityLimiter(CALLS)
 
     async def list_tools(
         ctx: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
@@ -147,7 +166,9 @@ def make_server(
             async with anyio.create_task_group() as beside:
                 beside.start_soon(_ask_when_cancelled, stop)
                 beside.start_soon(_tell_progress, ctx, tool.name)
-                reply = await anyio.to_thread.run_sync(partial(tool.run, call, arguments))
+                reply = await anyio.to_thread.run_sync(
+                    partial(tool.run, call, arguments), limiter=threads
+                )
                 result = _result(reply)
                 beside.cancel_scope.cancel()
         finally:
@@ -181,13 +202,32 @@ async def _tell_progress(ctx: ServerRequestContext[Any], tool: str) -> None:
         await ctx.session.report_progress(seconds, None, f"{tool} has run for {seconds:.0f} s")
 
 
+def fitting(items: Sequence[Any], limit_bytes: int) -> Sequence[Any]:
+    """The longest beginning that takes at most ``limit_bytes`` in JSON."""
+    for number, item in enumerate(items):
+        limit_bytes -= len(json.dumps(item, ensure_ascii=False).encode("utf-8", "replace")) + 2
+        if limit_bytes < 0:
+            return items[:number]
+    return items
+
+
+def _holds_bool(value: Any) -> bool:
+    return isinstance(value, bool) or (isinstance(value, list) and any(map(_holds_bool, value)))
+
+
 def _result(reply: Reply) -> types.CallToolResult:
+    text = reply.text or json.dumps(reply.facts, ensure_ascii=False)
+    # What a guest says may hold lone surrogates, which no message can carry.
+    raw = json.dumps([text, dict(reply.facts)], ensure_ascii=False).encode("utf-8", "replace")
+    size = len(raw) + (len(reply.picture.data) * 4 // 3 if reply.picture else 0)
+    if size > ANSWER_BYTES:
+        return _result(Reply(f"the answer has {size} bytes, too many; ask for less", error=True))
+    text, facts = json.loads(raw)
     content: list[types.ContentBlock] = []
     if reply.picture is not None:
         data = base64.b64encode(reply.picture.data).decode()
         content.append(types.ImageContent(type="image", data=data, mime_type=reply.picture.mime))
-    text = reply.text or json.dumps(reply.facts)
     content.append(types.TextContent(type="text", text=text))
     return types.CallToolResult(
-        content=content, structured_content=dict(reply.facts) or None, is_error=reply.error
+        content=content, structured_content=facts or None, is_error=reply.error
     )
