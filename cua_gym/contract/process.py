@@ -172,24 +172,26 @@ class ProcessContract:
         process.close()
 
     def test_interactive_program(self, shell: Shell) -> None:
-        """An interpreter prompts, echoes, answers, and ends at Ctrl-D."""
+        """An interpreter prompts, answers, and ends when it is told to."""
         process = shell.start(["python3", "-q", "-i"], terminal=(80, 24))
         _await(process, b">>> ")
         process.write(b"6 * 7\n")
         _await(process, b"42\r\n")
         with pytest.raises(ActionError, match="Ctrl-D"):
             process.close_input()
-        process.write(b"\x04")
+        process.write(b"exit(3)\n")
         assert process.wait(_LONG_S)
-        assert process.exit == 0
+        assert process.exit == 3
         process.close()
 
     def test_ctrl_c(self, shell: Shell) -> None:
         """Ctrl-C interrupts what is in the foreground, which may live on."""
-        process = shell.start(
-            "trap 'trap - INT; echo caught' INT; echo ready; while :; do read -r x; done",
-            terminal=(80, 24),
+        script = (  # no moment at which the key could be missed
+            "from signal import *; signal(SIGINT, SIG_DFL); pthread_sigmask(SIG_BLOCK, [SIGINT]); "
+            "print('ready', flush=True); sigwait([SIGINT]); "
+            "print('caught', flush=True); pthread_sigmask(SIG_UNBLOCK, [SIGINT]); pause()"
         )
+        process = shell.start(["python3", "-c", script], terminal=(80, 24))
         _await(process, b"ready")
         process.write(b"\x03")
         _await(process, b"caught")

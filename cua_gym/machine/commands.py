@@ -51,16 +51,18 @@ TERM = "xterm-256color"
 
 TOKEN_NAME = "CUA_GYM_RUN"
 
-# Processes are found anew each round because a tree may fork while it is being killed. A zombie
-# has an empty environment, so it ends the loop; the cap is for what even SIGKILL cannot move.
-# A session counts when its leader is being killed or is gone, or when it has a terminal, which was
-# made for the command; another living leader from before (its launcher, a server) is not ours.
+# What is found is stopped first, and looked for again until nothing new is found: a tree may fork
+# meanwhile, and a shell whose child alone was killed would run its next line. The cap is for what
+# forks faster than it can be looked at. A session counts when its leader is in the tree or gone, or
+# when it has a terminal, which was made for the command; another living leader from before (its
+# launcher, a server) is not ours.
 _KILL = r"""
+tree=
 round=0
 while [ "$round" -lt 100 ]; do
   seeds=$(grep -lsazxF -e "$1" /proc/[0-9]*/environ | tr -dc '0-9\n' | tr '\n' ' ')
-  [ -n "$seeds" ] || exit 0
-  tree=$(cat /proc/[0-9]*/stat 2>/dev/null | awk -v seeds="$seeds" '
+  [ -n "$seeds$tree" ] || exit 0
+  fresh=$(cat /proc/[0-9]*/stat 2>/dev/null | awk -v seeds="$seeds" -v tree="$tree" '
     $1 ~ /^[0-9]+$/ { rest = $0; sub(/^.*\) /, "", rest); split(rest, f, " ")
                       parent[$1] = f[2]; session[$1] = f[4]; terminal[$1] = f[5] }
     END {
@@ -70,18 +72,24 @@ while [ "$round" -lt 100 ]; do
         if (session[s[i]] > 0 && (terminal[s[i]] || !(session[s[i]] in parent)))
           ours[session[s[i]]] = 1
       }
+      known = split(tree, t, " ")
+      for (i = 1; i <= known; i++) hit[t[i]] = 1
       do {
         grew = 0
         for (p in parent)
           if (!(p in hit) && ((parent[p] in hit) || (session[p] in hit) ||
                               (session[p] in ours))) { hit[p] = 1; grew = 1 }
       } while (grew)
-      for (p in hit) print p
+      for (i = 1; i <= known; i++) delete hit[t[i]]
+      for (p in hit) printf "%s ", p
     }')
-  kill -KILL $tree 2>/dev/null
+  [ -n "$fresh" ] || break
+  kill -STOP $fresh 2>/dev/null
+  tree="$tree$fresh"
   round=$((round + 1))
 done
-exit 1
+kill -KILL $tree 2>/dev/null
+[ "$round" -lt 100 ]
 """
 
 
