@@ -35,7 +35,7 @@ class Jobs:
             ActionError: names those that run.
         """
         with self._lock:
-            running = [n for n, process in self._table.items() if process.exit is None]
+            running = [n for n, process in self._table.items() if not _over(process)]
         if len(running) >= RUNNING:
             raise ActionError(f"{len(running)} jobs run; kill one first: {running}")
 
@@ -44,10 +44,10 @@ class Jobs:
         with self._lock:
             number = next(self._numbers)
             self._table[number] = process
-            finished = [n for n, p in self._table.items() if p.exit is not None]
+            finished = [n for n, p in self._table.items() if _over(p)]
             forgotten = [self._table.pop(n) for n in finished[: max(0, len(finished) - KEPT)]]
         for old in forgotten:
-            old.close()
+            _give_back(old)
         return number
 
     def get(self, number: int) -> Process:
@@ -67,7 +67,18 @@ class Jobs:
         with self._lock:
             table, self._table = self._table, {}
         for process in table.values():
-            try:
-                process.close()
-            except MachineError:
-                pass  # the machine went first, and its processes with it
+            _give_back(process)
+
+
+def _over(process: Process) -> bool:
+    try:
+        return process.exit is not None
+    except MachineError:
+        return True  # its wire is gone; whoever asks for it is told so
+
+
+def _give_back(process: Process) -> None:
+    try:
+        process.close()
+    except MachineError:
+        pass  # the machine went first, and its processes with it

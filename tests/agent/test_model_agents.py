@@ -84,14 +84,15 @@ def test_it_does_a_task(
 def test_nothing_of_the_environment_is_kept(
     wire: Wire, serve: Serve, toy_task: Task, attempt: Callable[[], Row]
 ) -> None:
-    """Key, endpoint and model are in no file of the run, and the key in no request's body."""
+    """Key and endpoint are in no file of the run, the key in no body; the model is in the result."""
     server = serve(wire.does(*work(toy_task)), wire.does(("submit", {})))
     folder = attempt().folder
     assert folder is not None
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert len(files) > 5
-    for secret in (KEY, MODEL, server.url, server.url.removeprefix("http://")):
+    for secret in (KEY, server.url, server.url.removeprefix("http://")):
         assert not [path for path in files if secret.encode() in path.read_bytes()]
+    assert json.loads((folder / "result.json").read_text())["usage"]["model"] == MODEL
     for asked in server.asked:
         assert KEY not in json.dumps(asked.body)
         assert KEY in str(asked.headers)
