@@ -26,7 +26,6 @@ __all__ = ["PROGRAMS", "told"]
 SHOWN_BYTES = 30_000
 """Of each stream in one answer; models pay for every word."""
 
-KILL_S = 10.0
 MAX_WAIT_S = 60.0
 QUIET_S = 0.3
 """A terminal that has said nothing for so long waits for its user."""
@@ -65,7 +64,6 @@ def run(
         timed_out = not process.wait(min(timeout_s, call.episode.seconds_left or 0.1))
         if timed_out:
             process.kill()
-            process.wait(KILL_S)
         facts = {**_facts(number, process, 0, 0), "timed_out": timed_out}
         if call.stop.asked:
             facts["stopped"] = True
@@ -109,7 +107,6 @@ def kill(call: Call, job: int) -> Reply:
 
     def work(machine: Machine) -> Mapping[str, Any]:
         process.kill()
-        process.wait(KILL_S)
         return {"job": job, "exit": process.exit}
 
     step = call.use(work, acts=True)

@@ -118,7 +118,7 @@ class TestUsage:
             (["run", "typo-word"], "did you mean type-word"),
             (["run", "type-word", "--sed", "1"], "No such option"),
             (["rnu"], "did you mean run"),
-            (["frobnicate"], "try run, task"),
+            (["frobnicate"], "try run, serve"),
         ],
     )
     def test_code_2_and_a_hint(self, suite: Suite, words: list[str], message: str) -> None:
