@@ -75,6 +75,7 @@ function learn(news) {
     lose();
     if (!state.over && !giving) fail("The machine was given back, since this page was not heard of.");
   }
+  if (state.mine && !state.over && !hands.active && !giving) hands.start();
   render();
 }
 
@@ -222,7 +223,6 @@ async function act(action) {
 }
 
 async function hold(held) {
-  giving = !held;
   try {
     const answer = await ask("/view/hold", { held });
     const told = await answer.json();
@@ -231,13 +231,11 @@ async function hold(held) {
   } catch {
     fail("No answer came; try again.");
   }
-  giving = false;
 }
 
 async function takeOver() {
   showLive();
   await hold(true);
-  if (state.mine) hands.start();
 }
 
 function then(call) {
@@ -248,8 +246,10 @@ function then(call) {
 
 function giveBack() {
   then(async () => {
+    giving = true;
     hands.stop();
     await hold(false);
+    giving = false;
     $("take").focus();
   });
 }
@@ -305,8 +305,8 @@ function put(id, text) {
 const fail = (text) => put("fault", text);
 
 function status() {
+  if (state && state.over) return ["over", connected && valid ? "Over" : "Over, and no longer served"];
   if (!valid) return ["lost", "This link is not valid any more"];
-  if (state && state.over) return ["over", connected ? "Over" : "Over, and no longer served"];
   if (!connected) return ["lost", "Connection lost, trying again …"];
   if (!state) return ["wait", "Connecting …"];
   if (state.mine) return ["human", "You have the machine"];
@@ -349,7 +349,7 @@ function render() {
   $("steps-left").classList.toggle("few", state.steps_left <= 3);
   $("end").hidden = !state.over;
   put("ending", state.ending || "");
-  const judging = connected ? "Being judged …" : "The verdict stands in the record of the run.";
+  const judging = connected && valid ? "Being judged …" : "The verdict stands in the record of the run.";
   put("outcome", state.outcome ? state.outcome.text : judging);
   $("outcome").className = state.outcome ? (state.outcome.success ? "good" : "bad") : "";
   tick();

@@ -121,6 +121,7 @@ class Hands {
     this.text = "";
     this.notches = [0, 0];
     this.wheelAt = null;
+    this.over = null; // where the pointer is
     this.alone = null; // a modifier that was pressed and nothing else since
   }
 
@@ -157,13 +158,14 @@ class Hands {
   }
 
   move(event) {
+    this.over = this.at(event);
     if (this.pressed) {
       const [x, y] = this.pressed.spot;
       if (Math.hypot(event.clientX - x, event.clientY - y) > NEAR_PX) this.pressed.far = true;
       this.pressed.path.push(this.at(event));
       return;
     }
-    const [x, y] = this.at(event);
+    const [x, y] = this.over;
     clearTimeout(this.restTimer);
     this.restTimer = setTimeout(() => {
       this.flush();
@@ -216,7 +218,8 @@ class Hands {
     this.flush("wheel");
     this.alone = null;
     const held = modifiersOf(event);
-    const [x, y] = this.at(event);
+    // A wheel event tells whole pixels of the page only.
+    const [x, y] = this.over || this.at(event);
     if (this.wheelAt && this.wheelAt.held.join() !== held.join()) this.flushWheel();
     this.wheelAt = { x, y, held };
     [event.deltaX, event.deltaY].forEach((delta, i) => {

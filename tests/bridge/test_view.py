@@ -27,7 +27,6 @@ from cua_gym.errors import MachineLost
 from tests.bridge.clients import lines_of, toy_episode, toy_of, toy_served
 
 Watch = Callable[..., "Page"]
-BELOW = ("state", "steps", "frame", "frames/0", "hold", "act")
 
 
 class Page:
@@ -121,17 +120,16 @@ def test_page_without_token(served: Served) -> None:
     assert "https://" not in answer.text
 
 
-@pytest.mark.parametrize("path", BELOW)
-def test_everything_below_needs_the_token(served: Served, path: str) -> None:
-    """No token, a bridge's token, or one in the query open nothing."""
-    method = "POST" if path in ("hold", "act") else "GET"
-    url, token = f"{served.url('view')}/{path}", served.session.token("view")
+def test_everything_below_needs_the_token(served: Served) -> None:
+    """No token, a bridge's token, or one in the query or a cookie open nothing."""
+    token = served.session.token("view")
     foreign = {"Authorization": f"Bearer {served.session.token('desktop')}"}
-    for headers in ({}, foreign, {"Authorization": token}, {"Cookie": f"token={token}"}):
-        refused = httpx2.request(
-            method, url, headers=headers, params={"token": token}, trust_env=False
-        )
-        assert refused.status_code == 401
+    with httpx2.Client(base_url=f"{served.url('view')}/", trust_env=False) as http:
+        for path in ("state", "steps", "frame", "frames/0", "hold", "act", "else"):
+            method = "POST" if path in ("hold", "act") else "GET"
+            for headers in ({}, foreign, {"Authorization": token}, {"Cookie": f"token={token}"}):
+                refused = http.request(method, path, headers=headers, params={"token": token})
+                assert refused.status_code == 401
 
 
 def test_rebound_and_foreign_pages_are_refused(served: Served, watch: Watch) -> None:
