@@ -104,9 +104,9 @@ class Tool:
             if name not in self._switches and _holds_bool(value):  # to Pydantic it is a number
                 raise ValueError(f"{self.name}: {name} cannot be true or false")
         try:
-            json.dumps(arguments, ensure_ascii=False).encode()
-        except UnicodeEncodeError as error:
-            raise ValueError(f"{self.name}: text cannot hold lone surrogates") from error
+            json.dumps(arguments, ensure_ascii=False, allow_nan=False).encode()
+        except ValueError as error:  # an infinity, or half a character
+            raise ValueError(f"{self.name}: no JSON in UTF-8 can hold this: {error}") from error
         return {name: getattr(parsed, name) for name in self._arguments.model_fields}
 
     def run(self, call: Call, arguments: Mapping[str, Any]) -> Reply:
