@@ -189,7 +189,7 @@ def test_drag(held: Page, served: Served) -> None:
     held.mouse.move(*spot(held, 10, 10))
     held.keyboard.down("Shift")
     held.mouse.down()
-    for x in range(20, 401, 2):
+    for x in range(20, 401, 10):
         held.mouse.move(*spot(held, x, 100))
     held.mouse.move(*spot(held, 400, 300), steps=5)
     held.mouse.up()
@@ -199,7 +199,7 @@ def test_drag(held: Page, served: Served) -> None:
     assert drag["path"][0] == [10, 10]
     assert drag["path"][-1] == [400, 300]
     assert len(drag["path"]) <= 102
-    assert [398, 100] in drag["path"] or [400, 100] in drag["path"]
+    assert [400, 100] in drag["path"]
     assert not toy_of(served).held[0]
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cua_gym.record.lines import LineWriter, read_lines
+from cua_gym.record.lines import LineTail, LineWriter, read_lines
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
@@ -72,3 +72,23 @@ def test_odd_values(tmp_path: Path) -> None:
         with pytest.raises(TypeError, match="ndarray"):
             lines.append({"rgb": np.zeros(3)})
     assert list(read_lines(path)) == [{"name": "bad\udcff", "score": 0.5, "path": "/x"}]
+
+
+@given(records=RECORDS, data=st.data())
+def test_a_tail_reads_every_record_once(
+    folder: Path, records: list[dict[str, object]], data: st.DataObject
+) -> None:
+    """Read at any moments, also amid a line, it gives what `read_lines` gives, in order."""
+    path, growing = folder / "whole.jsonl", folder / "growing.jsonl"
+    path.unlink(missing_ok=True)
+    with LineWriter(path) as lines:
+        for record in records:
+            lines.append(record)
+    written = path.read_bytes()
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(written)), max_size=4)))
+    tail, seen = LineTail(growing), []
+    for cut in (*cuts, len(written)):
+        growing.write_bytes(written[:cut])
+        seen += tail.more()
+    assert seen == list(read_lines(path))
+    assert tail.more() == []
