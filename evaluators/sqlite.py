@@ -186,6 +186,8 @@ def _allow(action: int, _: str | None, two: str | None, *rest: str | None) -> in
 def _agents_content(what: str) -> Iterator[None]:
     try:
         yield
+    except sqlite3.ProgrammingError as error:  # how it was asked
+        raise GradingError(f"{what}: {error}") from error
     except sqlite3.DatabaseError as error:
         if str(error).startswith("not authorized to use function"):
             # Nothing of the database computes, so it stands in the query.
