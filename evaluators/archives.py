@@ -17,7 +17,7 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import IO, Literal
+from typing import Literal
 
 from cua_gym.grading.check import Fails, GradingError, Item, Verdict, check, verdict
 
@@ -27,7 +27,7 @@ MAX_MEMBERS = 10_000
 
 Kind = Literal["zip", "tar", "tar.gz", "tar.bz2", "tar.xz"]
 
-_Opener = Callable[[io.BytesIO], IO[bytes]]
+_Opener = Callable[[io.BytesIO], io.BufferedIOBase]
 _PACKED: dict[bytes, tuple[Kind, _Opener]] = {
     b"\x1f\x8b": ("tar.gz", lambda data: gzip.GzipFile(fileobj=data)),
     b"BZh": ("tar.bz2", bz2.BZ2File),
@@ -199,7 +199,8 @@ def contents(
 def lacks(item: Item, *, patterns: list[str]) -> Verdict:
     """No path of a file or folder in it is like one of the patterns, from end to end.
 
-    ``*`` also stands for ``/``; case counts. It refuses an archive that is broken or has no file at all, and links.
+    ``*`` also stands for ``/``; case counts. It refuses an archive that is broken or has no file
+    at all, and links.
     """
     if not patterns:
         raise GradingError("patterns is empty; name at least one")

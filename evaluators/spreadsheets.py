@@ -1,223 +1,21 @@
-"""Spreadsheets (xlsx, ods): cell values, formulas, and what else changed.
+"""Spreadsheets (xlsx, ods): values, formulas, sheets, what else changed, and how it looks.
 
-Values are what a spreadsheet program would show: a formula's cached value, and where a file has
-none (every spreadsheet program writes it, most libraries do not), that is an error, never a blank.
+What looks at formats, charts or filters of an ods has LibreOffice save it as xlsx first.
 """
 
 from __future__ import annotations
 
 import datetime
-import io
 import re
-import zipfile
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
-from xml.etree import ElementTree
-
-import openpyxl
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
 
 from cua_gym.grading.check import Fails, GradingError, Item, Verdict, check, verdict
 
+from .hostile import reading
 from .numbers_dates import DEFAULT_RELATIVE, close
 from .text import Pattern
-
-MAX_UNPACKED = 100 * 1024 * 1024
-MAX_MEMBERS = 2000
-MAX_CELLS = 100_000
-MAX_TAGS = 6 * MAX_CELLS
-"""Counting them takes no time; reading them takes a minute for each few million."""
-MAX_COLUMNS = 16_384
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One cell that is not empty: a number, text, boolean, or ``datetime``'s kinds."""
-
-    value: Any
-    formula: str | None = None
-
-
-Sheets = dict[str, dict[str, Cell]]
-"""Sheet name to cell name (``B7``) to cell."""
-
-
-def read_book(data: bytes) -> Sheets:
-    """All non-empty cells of a workbook.
-
-    Raises:
-        Fails: no workbook, broken, or larger than any workbook of a task.
-        GradingError: a formula has no value, and what it would be cannot be told here.
-    """
-    kind = _kind(data)
-    if kind == "ods":
-        return _read_ods(data)
-    sheets, blank = _read_xlsx(data)
-    if blank:
-        raise GradingError(
-            f"no stored value of the formulas in {blank[:5]}: what wrote this workbook computes "
-            "nothing, and neither do checks"
-        )
-    return sheets
-
-
-def _kind(data: bytes) -> str:
-    """``xlsx`` or ``ods``, by content, after looking at how much it would unpack to."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            members = archive.infolist()
-            names = set(archive.namelist())
-            unpacked = sum(m.file_size for m in members)
-            if len(members) > MAX_MEMBERS or unpacked > MAX_UNPACKED:
-                raise Fails(f"{len(members)} members of {unpacked} bytes: no workbook of a task")
-            tags = sum(archive.read(m).count(b"<") for m in members if m.filename.endswith(".xml"))
-            if tags > MAX_TAGS:
-                raise Fails(f"{tags} tags: no workbook of a task")
-            if "xl/workbook.xml" in names:
-                return "xlsx"
-            if "content.xml" in names and b"spreadsheet" in archive.read("mimetype"):
-                return "ods"
-    except Fails:
-        raise
-    # A parser given an agent's bytes raises what it likes (zlib.error, EOFError, KeyError, ...):
-    # whatever it is, the file is at fault.
-    except Exception as error:
-        raise Fails(f"no whole workbook: {error}", seen=data[:40]) from error
-    raise Fails("neither xlsx nor ods", seen=sorted(names)[:20])
-
-
-def _read_xlsx(data: bytes) -> tuple[Sheets, list[str]]:
-    """Cells, and where formulas without a cached value are."""
-    try:
-        formulas = openpyxl.load_workbook(io.BytesIO(data), data_only=False, keep_links=False)
-        cached = openpyxl.load_workbook(io.BytesIO(data), data_only=True, keep_links=False)
-    except Exception as error:  # as in `_kind`
-        raise Fails(f"no whole xlsx workbook: {type(error).__name__}: {error}") from error
-    sheets: Sheets = {}
-    blank = []
-    for sheet in formulas.worksheets:
-        if len(sheet._cells) > MAX_CELLS:
-            raise Fails(f"sheet {sheet.title!r} has over {MAX_CELLS} cells")
-        cells: dict[str, Cell] = {}
-        # Not iter_rows(): it makes every cell between A1 and a stray one far away.
-        for place, cell in sorted(sheet._cells.items()):
-            if cell.value is None:
-                continue
-            shown = cached[sheet.title]._cells[place]
-            value, formula = shown.value, None
-            if cell.data_type == "f":
-                formula = str(getattr(cell.value, "text", cell.value))
-                if value is None and shown.data_type == "str":
-                    value = ""  # a formula's text may be empty
-                elif value is None:
-                    blank.append(f"{sheet.title}!{cell.coordinate}")
-            cells[cell.coordinate] = Cell(value, formula)
-        sheets[sheet.title] = cells
-    return sheets, blank
-
-
-_OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
-_TABLE = "{urn:oasis:names:tc:opendocument:xmlns:table:1.0}"
-_TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
-
-
-def _read_ods(data: bytes) -> Sheets:
-    """Source: OpenDocument 1.3 part 3, chapters 6.1, 9 and 19.385."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            root = ElementTree.fromstring(archive.read("content.xml"))
-    except Exception as error:  # as in `_kind`
-        raise Fails(f"no whole ods workbook: {error}") from error
-    sheets: Sheets = {}
-    for table in root.iter(f"{_TABLE}table"):
-        cells: dict[str, Cell] = {}
-        number = 0
-        for row in table.iter(f"{_TABLE}table-row"):
-            rows = _repeated(row, "rows")
-            found = _ods_row(row)
-            if found and rows * len(found) + len(cells) > MAX_CELLS:
-                raise Fails(f"a sheet has over {MAX_CELLS} cells")
-            for index in range(rows if found else 0):
-                for column, cell in found.items():
-                    letter = openpyxl.utils.get_column_letter(column)
-                    cells[f"{letter}{number + index + 1}"] = cell
-            number += rows
-        sheets[table.get(f"{_TABLE}name", "")] = cells
-    return sheets
-
-
-def _ods_row(row: ElementTree.Element) -> dict[int, Cell]:
-    found: dict[int, Cell] = {}
-    column = 0
-    for node in row:
-        if node.tag not in (f"{_TABLE}table-cell", f"{_TABLE}covered-table-cell"):
-            continue
-        times = _repeated(node, "columns")
-        value = _ods_value(node)
-        if value is not None:
-            if column + times > MAX_COLUMNS:
-                raise Fails("a row has more cells than a sheet has columns")
-            for index in range(times):
-                found[column + index + 1] = Cell(value, node.get(f"{_TABLE}formula"))
-        column += times
-    return found
-
-
-def _repeated(node: ElementTree.Element, what: str) -> int:
-    return _count(node.get(f"{_TABLE}number-{what}-repeated", "1"))
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or len(text) > 9:
-        raise Fails(f"a number of repetitions is {text!r:.40}")
-    return int(text)
-
-
-def _ods_value(node: ElementTree.Element) -> Any:
-    kind = node.get(f"{_OFFICE}value-type")
-    try:
-        if kind in ("float", "percentage", "currency"):
-            return float(node.attrib[f"{_OFFICE}value"])
-        if kind == "boolean":
-            return node.get(f"{_OFFICE}boolean-value") == "true"
-        if kind == "date":
-            return datetime.datetime.fromisoformat(node.attrib[f"{_OFFICE}date-value"][:19])
-        if kind == "time":
-            return _duration(node.attrib[f"{_OFFICE}time-value"])
-    except (KeyError, ValueError, OverflowError) as error:
-        raise Fails(f"a cell of type {kind} has no such value: {error}") from error
-    if kind == "string":
-        return "\n".join(_ods_text(p) for p in node.findall(f"{_TEXT}p"))
-    return None
-
-
-def _duration(text: str) -> datetime.timedelta:
-    match = re.fullmatch(r"(-?)PT([0-9]+)H([0-9]+)M([0-9]+(?:[.,][0-9]+)?)S", text)
-    if match is None:
-        raise ValueError(f"{text!r:.40} is no duration")
-    seconds = float(match[4].replace(",", "."))
-    length = datetime.timedelta(hours=int(match[2]), minutes=int(match[3]), seconds=seconds)
-    return -length if match[1] else length
-
-
-def _ods_text(node: ElementTree.Element) -> str:
-    """A paragraph's text; spaces in a row, tabs and line breaks are elements."""
-    parts = [node.text or ""]
-    for child in node:
-        match child.tag.removeprefix(_TEXT):
-            case "s":
-                number = _count(child.get(f"{_TEXT}c", "1"))
-                if number > MAX_UNPACKED:
-                    raise Fails(f"{number} spaces in a row: no workbook of a task")
-                parts.append(" " * number)
-            case "tab":
-                parts.append("\t")
-            case "line-break":
-                parts.append("\n")
-            case _:
-                parts.append(_ods_text(child))
-        parts.append(child.tail or "")
-    return "".join(parts)
+from .workbooks import Cell, Sheets, computed, corners, names_in, read_book, styled
 
 
 def same_value(seen: Any, wanted: Any, absolute: float, relative: float) -> bool:
@@ -254,6 +52,12 @@ def _iso(moment: datetime.datetime | datetime.time | datetime.timedelta) -> tupl
     )
 
 
+def _sheet(sheets: Sheets, sheet: str) -> dict[str, Cell]:
+    if sheet not in sheets:
+        raise Fails(f"there is no sheet {sheet!r}", seen=list(sheets), wanted=sheet)
+    return sheets[sheet]
+
+
 @check
 def cell(
     item: Item,
@@ -268,17 +72,69 @@ def cell(
     """One cell's value, typed or computed; numbers within the larger tolerance.
 
     ``formula`` is a pattern that the cell's formula must match wholly, for tasks that ask for
-    one. It refuses a number written as text, an error value, an empty cell for 0, and the right
-    value in another cell or sheet.
+    one; it is written as in xlsx, ``=SUM\\(A1:A9\\)``, for an ods too. It refuses a number written
+    as text, an error value, an empty cell for 0, and the right value in another cell or sheet. A
+    formula whose value is not stored, or is said to be old, is computed by LibreOffice.
     """
-    sheets = read_book(item.bytes())
-    if sheet not in sheets:
-        raise Fails(f"there is no sheet {sheet!r}", seen=list(sheets), wanted=sheet)
-    found = sheets[sheet].get(cell.upper(), Cell(None))
+    data = item.bytes()
+    name = cell.upper()
+    book = read_book(data)
+    found = _sheet(book.sheets, sheet).get(name, Cell(None))
     if formula and not re.fullmatch(formula, found.formula or ""):
         raise Fails(f"{sheet}!{cell} has not such a formula", seen=found.formula, wanted=formula)
+    if found.formula is not None or book.spread:
+        found = computed(data)[sheet].get(name, Cell(None))
     same = same_value(found.value, expected, absolute, relative)
     return verdict(same, f"{sheet}!{cell}", seen=found.value, wanted=expected)
+
+
+@check
+def values(
+    item: Item,
+    *,
+    sheet: str,
+    cells: str,
+    expected: list[list[float | str]],
+    absolute: float = 0.0,
+    relative: float = DEFAULT_RELATIVE,
+) -> Verdict:
+    """A range's values (``cells = "A1:C9"``), row by row, each as in `cell`; ``""`` is empty.
+
+    It refuses a range with one value wrong, moved or missing, and rows in another order.
+    """
+    names = names_in(cells)
+    if [len(row) for row in expected] != [len(row) for row in names]:
+        raise GradingError(f"expected has not the rows and columns of {cells}")
+    if not any(value != "" for row in expected for value in row):
+        raise GradingError("expected is empty everywhere; an untouched sheet would pass")
+    seen = _sheet(computed(item.bytes()), sheet)
+    wrong = []
+    for row, wanted_row in zip(names, expected, strict=True):
+        for name, wanted in zip(row, wanted_row, strict=True):
+            value = seen.get(name, Cell(None)).value
+            empty = wanted == "" and value is None
+            if not empty and not same_value(value, wanted, absolute, relative):
+                wrong.append(f"{name}: {value!r} instead of {wanted!r}")
+    return verdict(
+        not wrong,
+        "; ".join(wrong[:10])[:1000] or f"all of {sheet}!{cells}",
+        seen=wrong[:10],
+        wanted=expected,
+    )
+
+
+@check
+def sheets(item: Item, *, expected: list[str], hidden: Sequence[str] = ()) -> Verdict:
+    """The sheets have exactly these names in this order, and exactly ``hidden`` are not shown.
+
+    It refuses another spelling or case, and further sheets.
+    """
+    book = read_book(item.bytes())
+    seen = [f"{name} (hidden)" if name in book.hidden else name for name in book.names]
+    if not set(hidden) <= set(expected):
+        raise GradingError("hidden names a sheet that expected does not have")
+    wanted = [f"{name} (hidden)" if name in hidden else name for name in expected]
+    return verdict(seen == wanted, "the sheets", seen=seen, wanted=wanted)
 
 
 @check
@@ -295,10 +151,10 @@ def unchanged(
     sheets and cells.
     """
     try:
-        wanted = read_book(original)
+        wanted = computed(original)
     except Fails as error:
         raise GradingError(f"the original: {error}") from error
-    seen = read_book(item.bytes())
+    seen = computed(item.bytes())
     if list(seen) != list(wanted):
         return verdict(False, "the sheets", seen=list(seen), wanted=list(wanted))
     free = {(sheet, name.upper()) for sheet, _, name in (c.rpartition("!") for c in except_cells)}
@@ -312,3 +168,267 @@ def unchanged(
     return verdict(
         not changed, "; ".join(changed[:10]) or "nothing else changed", seen=changed[:10]
     )
+
+
+def _styled_sheet(item: Item, sheet: str) -> Any:
+    workbook = styled(item.bytes())
+    names = [one.title for one in workbook.worksheets]
+    if sheet not in names:
+        raise Fails(f"there is no sheet {sheet!r}", seen=names, wanted=sheet)
+    return workbook[sheet]
+
+
+@check
+def format(  # noqa: A001  what a task's author calls it
+    item: Item,
+    *,
+    sheet: str,
+    cells: str,
+    bold: bool | None = None,
+    italic: bool | None = None,
+    underline: bool | None = None,
+    size: float | None = None,
+    font: str = "",
+    color: str = "",
+    fill: str = "",
+    align: Literal["", "left", "center", "right", "justify", "general"] = "",
+    wrap: bool | None = None,
+    number_format: Pattern = "",
+    only: bool = False,
+) -> Verdict:
+    """All cells of a range (``cells = "A1:D1"``) have the formats that are named.
+
+    Others are not looked at. Colours are RGB, ``"FF0000"``; a fill is a solid one; a colour of a
+    theme equals none. ``number_format`` is a pattern for all of the format's code, ``0\\.0+%``.
+    With ``only`` no other cell with a value has all of these formats. It refuses a range with one
+    cell that differs.
+    """
+    asked = {
+        "bold": bold,
+        "italic": italic,
+        "underline": underline,
+        "size": size,
+        "font": font or None,
+        "color": color.upper() or None,
+        "fill": fill.upper() or None,
+        "align": align or None,
+        "wrap": wrap,
+    }
+    wanted = {name: value for name, value in asked.items() if value is not None}
+    if not wanted and not number_format:
+        raise GradingError("name at least one format; every cell has none of them")
+    found = _styled_sheet(item, sheet)
+
+    def differs(cell: Any) -> dict[str, Any]:
+        look = _look(cell)
+        code = look.pop("number_format")
+        off = {name: look[name] for name in wanted if look[name] != wanted[name]}
+        if number_format and not re.fullmatch(number_format, code):
+            off["number_format"] = code
+        return off
+
+    names = {name for row in names_in(cells) for name in row}
+    wrong = {name: off for name in sorted(names) if (off := differs(found[name]))}
+    message = f"{sheet}!{cells}"
+    if only and not wrong:
+        others = (c for c in found._cells.values() if c.value is not None)
+        wrong = {c.coordinate: {} for c in others if c.coordinate not in names and not differs(c)}
+        message = "cells beside these look so too" if wrong else message
+    shown = {name: wrong[name] for name in sorted(wrong)[:10]}
+    if number_format:
+        wanted["number_format"] = number_format
+    return verdict(not wrong, message, seen=str(shown), wanted=str(wanted))
+
+
+def _look(cell: Any) -> dict[str, Any]:
+    font, fill, alignment = cell.font, cell.fill, cell.alignment
+    return {
+        "bold": bool(font.b),
+        "italic": bool(font.i),
+        "underline": font.u not in (None, "none"),
+        "size": font.sz,
+        "font": font.name,
+        "color": _rgb(font.color, "000000"),
+        "fill": _rgb(fill.fgColor, "") if fill.fill_type == "solid" else "",
+        "align": alignment.horizontal or "general",
+        "wrap": bool(alignment.wrap_text),
+        "number_format": cell.number_format,
+    }
+
+
+def _rgb(color: Any, none: str) -> str:
+    if color is None:
+        return none
+    # Of a theme's colour openpyxl's `rgb` is a text that says that it is none.
+    return str(color.rgb)[-6:].upper() if color.type == "rgb" else f"{color.type} {color.value}"
+
+
+@check
+def chart(
+    item: Item,
+    *,
+    sheet: str,
+    kind: Literal["column", "bar", "line", "pie", "doughnut", "area", "scatter", "radar"],
+    series: list[str],
+    categories: str = "",
+    title: str = "",
+) -> Verdict:
+    """A chart on this sheet is of this kind and draws exactly these ranges (``Data!B2:B9``).
+
+    They are in this order; ``categories`` is where its labels (of a scatter chart: its x values)
+    come from, ``title`` its whole title, when named. 3-D and stacked charts are of their kind. It
+    refuses further and missing series, and a range that is off by a row.
+    """
+    found = _styled_sheet(item, sheet)
+    with reading("no whole chart"):
+        seen = [_drawn(chart) for chart in found._charts]
+    wanted = (kind, [_plain(one) for one in series])
+    fits = [
+        one
+        for one in seen
+        if one[:2] == wanted
+        and (not categories or one[2] == {_plain(categories)})
+        and title in ("", one[3])
+    ]
+    return verdict(
+        bool(fits),
+        f"the charts of {sheet}",
+        seen=str(seen),
+        wanted=str((*wanted, categories, title)),
+    )
+
+
+def _drawn(chart: Any) -> tuple[str, list[str], set[str], str]:
+    """A chart's kind, the ranges of its series, of their labels, and its title."""
+    parts = getattr(chart, "_charts", None) or [chart]
+    kind = type(parts[0]).__name__.removesuffix("3D").removesuffix("Chart").lower()
+    if kind == "bar" and parts[0].barDir == "col":
+        kind = "column"
+    series = [one for part in parts for one in part.ser]
+    labels = {_plain(_source(one, "cat", "xVal")) for one in series}
+    return kind, [_plain(_source(one, "val", "yVal")) for one in series], labels, _title(chart)
+
+
+def _source(series: Any, *names: str) -> str:
+    """The reference that one of a series' parts draws."""
+    for name in names:
+        part = getattr(series, name, None)
+        for kind in ("numRef", "strRef", "multiLvlStrRef"):
+            reference = getattr(part, kind, None)
+            if reference is not None:
+                return str(reference.f)
+    return ""
+
+
+def _plain(reference: str) -> str:
+    """A reference without ``$`` and quotes."""
+    sheet, _, cells = reference.rpartition("!")
+    name = sheet[1:-1].replace("''", "'") if sheet[:1] == "'" else sheet
+    return f"{name.removeprefix('$')}!{cells.replace('$', '').upper()}"
+
+
+def _title(chart: Any) -> str:
+    rich = getattr(getattr(chart.title, "tx", None), "rich", None)
+    if rich is None:
+        return ""
+    return "\n".join("".join(run.t or "" for run in p.r or ()) for p in rich.p)
+
+
+@check
+def filtered(item: Item, *, sheet: str, cells: str, shown: list[int]) -> Verdict:
+    """The sheet has a filter on this range, and of its rows below the first exactly these show.
+
+    ``shown`` are row numbers of the sheet. It refuses rows that were deleted or hidden by hand
+    without a filter, and a filter on another range.
+    """
+    _, top, _, bottom = corners(cells)
+    if not {*range(top + 1, bottom + 1)} > {*shown}:
+        raise GradingError(f"shown must be some and not all of the rows below the first of {cells}")
+    found = _styled_sheet(item, sheet)
+    with reading("no whole filter"):
+        places = {_plain(str(found.auto_filter.ref or ""))}
+        places |= {_plain(str(table.autoFilter.ref)) for table in found.tables.values()
+               if table.autoFilter is not None}  # fmt: skip
+    if _plain(cells) not in places:
+        raise Fails(f"no filter on {sheet}!{cells}", seen=sorted(places), wanted=cells)
+    rows = [n for n in range(top + 1, bottom + 1) if not _hidden(found, n)]
+    return verdict(rows == sorted(shown), "the rows that show", seen=rows, wanted=sorted(shown))
+
+
+def _hidden(sheet: Any, row: int) -> bool:
+    return row in sheet.row_dimensions and bool(sheet.row_dimensions[row].hidden)
+
+
+Rule = Literal[
+    "greaterThan",
+    "greaterThanOrEqual",
+    "lessThan",
+    "lessThanOrEqual",
+    "equal",
+    "notEqual",
+    "between",
+    "notBetween",
+    "expression",
+    "colorScale",
+    "dataBar",
+    "iconSet",
+]
+
+
+@check
+def conditional(
+    item: Item,
+    *,
+    sheet: str,
+    cells: str,
+    rule: Rule,
+    values: Sequence[str] = (),
+    bold: bool | None = None,
+    color: str = "",
+    fill: str = "",
+) -> Verdict:
+    """A conditional format on exactly this range has this rule with these values, and this look.
+
+    ``values`` are numbers or formulas as texts, white space and the leading ``=`` aside: one, of
+    ``between`` two. Only what is named of ``bold``, ``color`` and ``fill`` is looked at. It
+    refuses formats set by hand, and a rule on a larger or smaller range.
+    """
+    found = _styled_sheet(item, sheet)
+    with reading("no whole conditional format"):
+        seen = [
+            (" ".join(sorted(str(formats.sqref).split())), *one)
+            for formats in found.conditional_formatting
+            for one in _rules(formats)
+        ]
+    wanted = (" ".join(sorted(cells.upper().split())), rule, [_bare(one) for one in values])
+    look = {"bold": bold, "color": color.upper() or None, "fill": fill.upper() or None}
+    asked = {name: value for name, value in look.items() if value is not None}
+    fits = [
+        one
+        for one in seen
+        if one[:3] == wanted and all(one[3].get(k) == v for k, v in asked.items())
+    ]
+    return verdict(
+        bool(fits),
+        f"the conditional formats of {sheet}",
+        seen=str(seen),
+        wanted=str((*wanted, asked)),
+    )
+
+
+def _rules(formats: Any) -> Iterator[tuple[str, list[str], dict[str, Any]]]:
+    for rule in formats.rules:
+        kind = rule.operator if rule.type == "cellIs" else rule.type
+        look: dict[str, Any] = {}
+        if rule.dxf is not None and rule.dxf.font is not None:
+            look["bold"] = bool(rule.dxf.font.b)
+            look["color"] = _rgb(rule.dxf.font.color, "")
+        if rule.dxf is not None and rule.dxf.fill is not None:
+            # Of a differential format the background is the fill; some write the other one.
+            back, front = rule.dxf.fill.bgColor, rule.dxf.fill.fgColor
+            look["fill"] = next((c for c in (_rgb(back, ""), _rgb(front, "")) if c != "000000"), "")
+        yield str(kind), [_bare(str(one)) for one in rule.formula], look
+
+
+def _bare(formula: str) -> str:
+    return re.sub(r"\s", "", formula).removeprefix("=")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import datetime
 import io
 import random
+import re
 import zipfile
 
 import pytest
 from openpyxl import Workbook
 
-from cua_gym.errors import GradingError
-
 from .conftest import Judge
+from .hostile_files import ENTITIES, edited
 
 
 def book(cells: dict[str, object], sheet: str = "S") -> bytes:
@@ -62,13 +62,6 @@ def test_an_ods_cell_is_found_behind_repeated_rows(judge: Judge):
     assert not judge("spreadsheets.cell", ods(), sheet="S", cell="B2", expected=7.5).passed
 
 
-def test_a_formula_without_a_value_is_never_a_blank(judge: Judge):
-    """An error that names it: neither 0 nor 4 can be said of it."""
-    formula = book({"A1": 2, "B2": "=A1*2"})
-    with pytest.raises(GradingError, match="no stored value"):
-        judge("spreadsheets.cell", formula, sheet="S", cell="B2", expected=4)
-
-
 def test_collateral_changes_are_seen(judge: Judge):
     """Every cell but the named ones must have its original value."""
     before = book({"A1": 1, "A2": "x"})
@@ -80,24 +73,34 @@ def test_collateral_changes_are_seen(judge: Judge):
     assert not judge("spreadsheets.unchanged", book({"A1": 1}), **free).passed
 
 
-def rewritten(data: bytes, old: bytes, new: bytes) -> bytes:
-    """A workbook whose first sheet had ``old`` replaced."""
-    result = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(result, "w") as target:
-        for name in source.namelist():
-            content = source.read(name)
-            if name == "xl/worksheets/sheet1.xml":
-                assert old in content
-                content = content.replace(old, new)
-            target.writestr(name, content)
-    return result.getvalue()
+def edited_xml(data: bytes, part: str, pattern: str, new: str) -> bytes:
+    """A workbook with one place in a part replaced."""
+
+    def edit(name: str, content: bytes) -> bytes:
+        if name != part:
+            return content
+        text, times = re.subn(pattern, lambda _: new, content.decode())
+        assert times == 1
+        return text.encode()
+
+    return edited(data, edit)
+
+
+def stored(data: bytes, cell: str, kind: str, value: str, anew: bool = False) -> bytes:
+    """An openpyxl workbook with a formula's value stored, as spreadsheet programs do."""
+    sheet = "xl/worksheets/sheet1.xml"
+    pattern = f'(?<=<c r="{cell}")([^>]*)>(<f>[^<]*</f>)(<v ?/>|<v></v>)'
+    formula = re.search(pattern, zipfile.ZipFile(io.BytesIO(data)).read(sheet).decode())
+    assert formula is not None
+    data = edited_xml(data, sheet, pattern, f" {kind}>{formula[2]}<v>{value}</v>")
+    if anew:
+        return data
+    return edited_xml(data, "xl/workbook.xml", ' fullCalcOnLoad="1"', "")
 
 
 def test_a_formulas_empty_text_is_a_value(judge: Judge):
     """What Calc writes for =IF(A1=2,"","x") is no missing value."""
-    data = book({"A1": 2, "A2": "=A1"})
-    old = b'<c r="A2"><f>A1</f><v /></c>'
-    data = rewritten(data, old, b'<c r="A2" t="str"><f>A1</f><v></v></c>')
+    data = stored(book({"A1": 2, "A2": "=A1"}), "A2", 't="str"', "")
     assert judge("spreadsheets.cell", data, sheet="S", cell="A1", expected=2).passed
     assert judge("spreadsheets.cell", data, sheet="S", cell="A2", expected="").passed
 
@@ -144,11 +147,11 @@ def test_damage_is_never_the_graders_fault(judge: Judge):
 
 
 def bomb() -> bytes:
-    """A small zip that unpacks to 300 MB."""
+    """A small zip that unpacks to 110 MB."""
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/workbook.xml", b"")
-        archive.writestr("xl/worksheets/sheet1.xml", b" " * 300_000_000)
+        archive.writestr("xl/worksheets/sheet1.xml", b" " * 110_000_000)
     return data.getvalue()
 
 
@@ -172,8 +175,9 @@ def test_broken_workbooks_are_a_plain_fail(judge: Judge, data: bytes):
 
 def test_a_workbook_of_millions_of_cells_is_a_plain_fail(judge: Judge):
     """Refused before it is parsed, which would take minutes."""
-    rows = b"<row><c><v>1</v></c></row>" * 500_000
-    data = rewritten(book({"A1": 1}), b"</sheetData>", rows + b"</sheetData>")
+    rows = "<row><c><v>1</v></c></row>" * 500_000
+    sheet = "xl/worksheets/sheet1.xml"
+    data = edited_xml(book({"A1": 1}), sheet, "</sheetData>", rows + "</sheetData>")
     found = judge("spreadsheets.cell", data, sheet="S", cell="A1", expected=1)
     assert "no workbook of a task" in found.message
 
@@ -186,9 +190,6 @@ def test_a_zip_bomb_is_a_plain_fail(judge: Judge):
 
 def test_an_entity_bomb_is_a_plain_fail(judge: Judge):
     """A billion laughs are refused by the parser."""
-    entities = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">' + "".join(
-        f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in zip("abcdefghi", "bcdefghij", strict=True)
-    ) + "]>"  # fmt: skip
-    hostile = ODS.replace('<?xml version="1.0"?>', '<?xml version="1.0"?>' + entities)
+    hostile = ODS.replace('<?xml version="1.0"?>', '<?xml version="1.0"?>' + ENTITIES)
     hostile = hostile.replace(">hi", ">&j;")
     assert not judge("spreadsheets.cell", ods(hostile), sheet="S", cell="A1", expected=1).passed
