@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -73,7 +71,9 @@ def serve_stdio(url: str, token: str) -> None:
             error = error.exceptions[0]
         if isinstance(error, Unreachable):
             raise error from group
-        raise Unreachable(f"{url} lets nobody in: another client has it, or it is over") from group
+        raise Unreachable(
+            f"{url} lets nobody in: another client has it, it is over, or it is no bridge"
+        ) from group
 
 
 async def _forward(url: str, token: str) -> None:
@@ -81,13 +81,13 @@ async def _forward(url: str, token: str) -> None:
     headers = {"Authorization": f"Bearer {token}"}
     async with httpx2.AsyncClient(headers=headers, timeout=timeout, trust_env=False) as http:
         await _knock(http, url)
-        async with (
-            _present(http, f"{url}/presence"),
-            Client(streamable_http_client(url, http_client=http)) as remote,
-            stdio_server() as (incoming, outgoing),
-        ):
-            server = _mirror(remote)
-            await server.run(incoming, outgoing, server.create_initialization_options())
+        async with anyio.create_task_group() as beside:
+            await beside.start(_stay, http, f"{url}/presence")
+            remote, lost = await beside.start(_keep, http, url)
+            async with stdio_server() as (incoming, outgoing):
+                server = _mirror(remote, lost)
+                await server.run(incoming, outgoing, server.create_initialization_options())
+            beside.cancel_scope.cancel()
 
 
 async def _knock(http: httpx2.AsyncClient, url: str) -> None:
@@ -102,24 +102,48 @@ async def _knock(http: httpx2.AsyncClient, url: str) -> None:
         raise Unreachable(f"{url} answers {answer.status_code}: {answer.text[:200]}")
 
 
-@asynccontextmanager
-async def _present(http: httpx2.AsyncClient, url: str) -> AsyncIterator[None]:
-    async def stay(*, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
-        try:
-            async with http.stream("GET", url) as answer:
-                task_status.started()
-                async for _ in answer.aiter_raw():
-                    pass
-        except httpx2.HTTPError:
-            pass  # the server went; the next call says so to the client
-
-    async with anyio.create_task_group() as beside:
-        await beside.start(stay)
-        yield
-        beside.cancel_scope.cancel()
+async def _stay(
+    http: httpx2.AsyncClient,
+    url: str,
+    *,
+    task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+) -> None:
+    try:
+        async with http.stream("GET", url) as answer:
+            task_status.started()
+            async for _ in answer.aiter_raw():
+                pass
+    except httpx2.HTTPError:
+        pass  # the server went; the next call says so to the client
 
 
-def _mirror(remote: Client) -> Server[Any]:
+async def _keep(
+    http: httpx2.AsyncClient,
+    url: str,
+    *,
+    task_status: anyio.abc.TaskStatus[tuple[Client, anyio.Event]] = anyio.TASK_STATUS_IGNORED,
+) -> None:
+    """A client of the HTTP end, and an event for its loss.
+
+    In a task of its own: a server that dies ends it, and the answers that say so must still be
+    written. Standard input is read by a thread, which nothing but its end could end.
+    """
+    lost = anyio.Event()
+    began = False
+    try:
+        async with Client(streamable_http_client(url, http_client=http)) as remote:
+            task_status.started((remote, lost))
+            began = True
+            await anyio.sleep_forever()
+    except BaseExceptionGroup as group:
+        _, rest = group.split((MCPError, httpx2.HTTPError))
+        if not began or rest is not None:
+            raise
+    finally:
+        lost.set()
+
+
+def _mirror(remote: Client, lost: anyio.Event) -> Server[Any]:
     async def list_tools(
         ctx: ServerRequestContext[Any], params: types.PaginatedRequestParams | None
     ) -> types.ListToolsResult:
@@ -136,6 +160,8 @@ def _mirror(remote: Client) -> Server[Any]:
             json.dumps(params.arguments, ensure_ascii=False, allow_nan=False).encode()
         except ValueError as error:
             return _failed(f"the arguments cannot be sent on: {error}")
+        if lost.is_set():
+            return _failed("the server of this episode has ended")
         try:
             return await remote.call_tool(
                 params.name, params.arguments or {}, progress_callback=tell
