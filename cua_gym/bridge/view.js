@@ -186,7 +186,11 @@ let giving = false;
 
 function send(actions, repeated) {
   if (!state || !state.mine || (repeated && queue.length)) return;
-  if (shown !== null) showLive();
+  if (shown !== null) {
+    // It was meant for a picture of the past.
+    if (actions[0].type !== "move") showLive();
+    return;
+  }
   for (const action of actions) {
     const last = queue[queue.length - 1];
     const like = last && last.type === action.type;

@@ -134,7 +134,9 @@ def test_accessible(page: Page) -> None:
     page.keyboard.up("Alt")
     page.keyboard.up("Control")
     expect(page.locator("#give")).to_be_focused()
-    page.keyboard.press("Enter")
+    page.keyboard.press("Shift+Tab")
+    expect(page.locator("#keys")).to_be_focused()
+    page.locator("#give").press("Enter")
     expect(page.locator("#take")).to_be_focused()
     expect(page.locator("#status")).to_have_text("The agent has the machine")
 
@@ -283,6 +285,16 @@ def test_no_menu_of_the_browser(held: Page) -> None:
     held.evaluate("addEventListener('contextmenu', (e) => (window.kept = e.defaultPrevented))")
     held.mouse.click(*spot(held, 5, 5), button="right")
     holds(held, "window.kept === true")
+
+
+def test_the_past_is_not_clicked_on(held: Page, served: Served) -> None:
+    """A click on a recorded picture leads back to the live one and does nothing else."""
+    held.click("#steps li button")
+    expect(held.locator("#recorded")).to_be_visible()
+    held.mouse.click(*spot(held, 120, 120))
+    expect(held.locator("#recorded")).to_be_hidden()
+    held.keyboard.type("now")
+    assert done(served, 1) == [{"type": "type", "text": "now"}]
 
 
 # Two persons, and pages that go away
