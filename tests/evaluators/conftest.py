@@ -24,7 +24,7 @@ def judge(tmp_path: Path) -> Judge:
     """``judge("text.equals", content, expected=...)``; content None is an absent file."""
     library = CheckLibrary(ROOT / "evaluators", tmp_path)
 
-    def run(name: str, content: Any, **arguments: Any) -> Verdict:
+    def run(name: str, content: Any, /, **arguments: Any) -> Verdict:
         return library.find(name)(item(tmp_path, content), **arguments)
 
     return run
