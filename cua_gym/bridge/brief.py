@@ -43,17 +43,22 @@ def brief(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _said(arguments: Mapping[str, Any]) -> str:
-    """``(10, 20) count=2 text="hello"``: the point first, what is usual left out."""
+    """``(10, 20) count=2``: where first, both ends of a path, what is usual left out."""
     rest = {k: v for k, v in arguments.items() if v is not None and v != _USUAL.get(k)}
     words = []
     if "x" in rest and "y" in rest:
         words.append(f"({rest.pop('x')}, {rest.pop('y')})")
     path = rest.get("path")
-    if isinstance(path, Sequence) and len(path) > 2:
-        rest["path"] = [path[0], "…", path[-1]]
+    if isinstance(path, Sequence) and not isinstance(path, str) and len(path) > 1:
+        words.append(" → ".join(_point(point) for point in (path[0], path[-1])))
+        del rest["path"]
     if len(rest) == 1 and not words:
         return _value(*rest.values())
     return " ".join([*words, *(f"{k}={_value(v)}" for k, v in rest.items())])
+
+
+def _point(point: Any) -> str:
+    return f"({', '.join(map(_value, point))})" if isinstance(point, list) else _value(point)
 
 
 def _value(value: Any) -> str:
@@ -65,7 +70,7 @@ def _end(record: Mapping[str, Any]) -> str | None:
     if record["terminated"]:
         done = "submitted" if action.get("type") == "submit" else "gave up"
         said = action.get("answer") or action.get("reason")
-        whole = f"the {'person' if record['by'] == 'human' else 'agent'} {done}"
+        whole = f"{'a person' if record['by'] == 'human' else 'the agent'} {done}"
         return _clipped(f"{whole}: {said}" if said else whole)
     if record["truncated"]:
         limit = info.get("limit")

@@ -168,8 +168,7 @@ function addStep(step) {
   const person = step.by === "human";
   button.append(element("span", "number", step.step), what);
   button.append(element("span", person ? "by human" : "by", person ? "person" : step.by || ""));
-  const error = step.error || step.end;
-  if (error) button.append(element("span", step.error ? "error" : "error end", error));
+  if (step.error) button.append(element("span", "error", step.error));
   button.title = `${step.what} ${step.how} (after ${clock(step.elapsed_s)})`;
   button.addEventListener("click", () => showRecorded(step.step));
   const item = document.createElement("li");
@@ -338,6 +337,7 @@ function render() {
   $("frame").classList.toggle("held", mine);
   $("frame").classList.toggle("away", !usable && !(state && state.over));
   $("recorded").hidden = shown === null;
+  put("live", state && state.over ? "Back to the end" : "Back to live");
   if (shown !== null) put("recorded-step", `Recorded at step ${shown}`);
   for (const button of $("steps").querySelectorAll("[aria-current]")) button.removeAttribute("aria-current");
   const current = shown !== null && $("steps").querySelector(`[data-step="${shown}"]`);

@@ -80,6 +80,7 @@ class Hands {
     this.listen(canvas, "pointermove", this.move);
     this.listen(canvas, "pointerup", this.release);
     this.listen(canvas, "pointercancel", this.cancel);
+    this.listen(canvas, "pointerleave", () => clearTimeout(this.restTimer));
     this.listen(canvas, "wheel", this.wheel);
     for (const name of ["contextmenu", "mousedown", "auxclick", "dragstart"]) {
       this.listen(canvas, name, (event) => event.preventDefault());

@@ -60,6 +60,13 @@ class Page:
             state = self.news(10**6, state)["state"]
         return state
 
+    def until_steps(self, count: int) -> list[dict[str, Any]]:
+        """Wait for so many steps."""
+        steps: list[dict[str, Any]] = []
+        while len(steps) < count:
+            steps = self.get("steps", after=-1).json()["steps"]
+        return steps
+
     def hold(self, held: bool) -> httpx2.Response:
         """Take over or give back."""
         return self.http.post("hold", json={"held": held})
@@ -298,8 +305,10 @@ def test_steps(served: Served, page: Page) -> None:
         "how": "(9, 8) count=2", "error": None, "end": None,
     }  # fmt: skip
     served.session.episode.act(a.Click(9999, 8))
-    (step,) = page.news(1, news["state"])["steps"]
-    assert "is off the 640x480 screen" in step["error"]
+    served.session.episode.act(a.Drag(((1, 2), (3, 4), (5, 6))))
+    wrong, drag = page.until_steps(4)[2:]
+    assert "is off the 640x480 screen" in wrong["error"]
+    assert drag["how"] == "(1, 2) → (5, 6)"
 
 
 def test_recorded_pictures(served: Served, page: Page) -> None:
@@ -475,7 +484,7 @@ def test_a_person_submits(served: Served, page: Page) -> None:
     assert page.act(a.Submit("done")).json()["over"]
     assert served.wait(20)
     state = page.until(lambda state: state["over"] and not state["held"])
-    assert state["ending"] == "the person submitted: done"
+    assert state["ending"] == "a person submitted: done"
     assert state["outcome"] is None
     assert page.hold(True).status_code == 409
     with ThreadPoolExecutor() as pool:

@@ -353,7 +353,7 @@ def test_submit(held: Page, served: Served) -> None:
     held.fill("#ask-text", "42")
     held.click("#ask-yes")
     expect(held.locator("#status")).to_have_text("Over")
-    expect(held.locator("#ending")).to_have_text("the person submitted: 42")
+    expect(held.locator("#ending")).to_have_text("a person submitted: 42")
     expect(held.locator("#outcome")).to_have_text("Being judged …")
     expect(held.locator("#take")).to_be_hidden()
     assert done(served, 3)[2] == {"type": "submit", "answer": "42"}
@@ -370,7 +370,7 @@ def test_give_up_and_think_again(held: Page, served: Served) -> None:
     expect(held.locator("#ask")).to_be_visible()
     held.fill("#ask-text", "no way")
     held.click("#ask-yes")
-    expect(held.locator("#ending")).to_have_text("the person gave up: no way")
+    expect(held.locator("#ending")).to_have_text("a person gave up: no way")
     assert done(served, 1) == [{"type": "give_up", "reason": "no way"}]
 
 
