@@ -28,6 +28,10 @@ Peer = tuple[str, int]
 GONE = "cua_gym.gone"
 """In the scope of a request: a `Stop` that is asked when its client goes away before the answer."""
 
+_PARALLEL_S = 2.0
+"""A client that asks two things at once opens a second connection because the first is busy, and
+may be answered on the first before it has asked on the second."""
+
 _VANISH_S = 0.3
 """A client's old connection may be closed a moment after its new one is opened."""
 
@@ -46,6 +50,7 @@ class Lease:
     def __init__(self, open_now: Callable[[], set[Peer]]) -> None:
         self._open_now = open_now
         self._peers: set[Peer] = set()
+        self._refused: set[Peer] = set()
         self._session: str | None = None
         self._busy = 0
         self._answered = 0.0
@@ -55,6 +60,7 @@ class Lease:
         deadline = time.monotonic() + _VANISH_S
         while not self._admits(peer, session, begins):
             if time.monotonic() >= deadline:
+                self._refused = (self._refused & self._open_now()) | {peer}
                 return False
             await anyio.sleep(0.02)
         if not self._here() and begins:
@@ -89,7 +95,7 @@ class Lease:
         if session is not None:
             return session == self._session
         # A client that asks two things at once needs two connections; an idle one does not.
-        return not begins and self._busy > 0
+        return not begins and peer not in self._refused and not self.quiet_for(_PARALLEL_S)
 
 
 class Guard:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -60,6 +61,8 @@ def serve_stdio(url: str, token: str) -> None:
     Raises:
         Unreachable: there is nothing to forward to.
     """
+    # Python's own way would wait for the thread that reads standard input; nothing is held here.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         anyio.run(_forward, url, token)
     except BaseExceptionGroup as group:

@@ -8,9 +8,11 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
+import anyio
 import httpx2
 import pytest
 
+from cua_gym.bridge.access import Lease
 from cua_gym.bridge.serve import Served, configuration, stdio_configuration
 from cua_gym.bridge.session import Bridge
 from tests.bridge.clients import (
@@ -74,6 +76,34 @@ def test_a_second_client_is_refused_while_the_first_waits_for_an_answer(served: 
                 assert other.begin().status_code == 409
         call.cancel()
         facts_of(one.call("status"))
+
+
+@pytest.mark.parametrize("begins", [False, True])
+def test_a_second_connection_of_one_client(begins: bool) -> None:
+    """It comes while the first is busy or a moment later; a client that begins is another one."""
+    first, second = ("127.0.0.1", 1), ("127.0.0.1", 2)
+    lease = Lease(lambda: {first, second})
+
+    async def admitted() -> tuple[bool, bool, bool]:
+        await lease.admit(first, None, begins=True)
+        with lease.asking():
+            busy = await lease.admit(second, None, begins)
+            lease._peers.discard(second)
+        after = await lease.admit(second, None, begins)
+        lease._peers.discard(second)
+        lease._answered -= 60
+        return busy, after, await lease.admit(second, None, begins)
+
+    assert anyio.run(admitted) == (not begins, not begins, False)
+
+
+@pytest.mark.parametrize("way", HTTP)
+def test_quick_calls_at_once_are_all_let_in(quick_served: Served, way: Way) -> None:
+    """However the connections of one client take turns."""
+    with connect(quick_served, "desktop", way) as one:
+        for _ in range(20):
+            for call in [one.begin(tool) for tool in ("nosuch", "screen_size", "nosuch")]:
+                call.result(30)
 
 
 @pytest.mark.parametrize("way", HTTP)
