@@ -26,7 +26,7 @@ def edited(data: bytes, edit: Callable[[str, bytes], bytes | None]) -> bytes:
     result = io.BytesIO()
     with (
         zipfile.ZipFile(io.BytesIO(data)) as source,
-        zipfile.ZipFile(result, "w", zipfile.ZIP_DEFLATED) as target,
+        zipfile.ZipFile(result, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as target,
     ):
         for name in source.namelist():
             content = edit(name, source.read(name))
