@@ -4,7 +4,7 @@ Responsible for whose account a command runs as, for whole folders streamed as t
 `ssh_connection`, `commands`, `sftp` and `archive` together. Leaves the road to the guest to
 ``connect`` and the desktop's environment to ``/usr/lib/cua-gym/as-user`` in the guest::
 
-    as-user [--cwd DIR] [NAME=VALUE]... PROGRAM [ARGUMENT]...
+    as-user [NAME=VALUE]... PROGRAM [ARGUMENT]...
 
 Background jobs: see `cua_gym.machine.commands`. There is no terminal unless one is asked for, so a
 program that asks for a password (``sudo`` without NOPASSWD) fails at once. When the connection
@@ -191,15 +191,19 @@ class SshShell:
         account = user or self._desktop
         if account == self._login:
             return Command(token, argv, cwd, env, terminal=terminal)
-        inner = {**env, TOKEN_NAME: token}
         if account == self._desktop:
-            words = [AS_USER, *(("--cwd", cwd) if cwd else ()), *env_words(None, inner)[1:]]
-            if "=" in argv[0]:  # as-user would take it for one more variable
+            words = [AS_USER, f"{TOKEN_NAME}={token}"]
+            # The caller's variables are set by a program that is the account already: as-user's
+            # own shell is root, and would take uid=0 or LD_PRELOAD to heart.
+            if cwd or env:
+                words += env_words(cwd, env)
+            if "=" in argv[0]:  # as-user or env would take it for one more variable
                 words += launcher(terminal)
             words += argv
             guard: tuple[str, ...] = ("test", "-x", AS_USER)
         else:
-            program = shlex.join(["exec", *env_words(cwd, inner), *launcher(terminal), *argv])
+            inner = env_words(cwd, {**env, TOKEN_NAME: token})
+            program = shlex.join(["exec", *inner, *launcher(terminal), *argv])
             # with -c runuser makes a session of its own, which has no terminal
             how = "--session-command" if terminal else "-c"
             words = ["runuser", "-l", account, "-s", "/bin/sh", how, program]

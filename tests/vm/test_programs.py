@@ -56,3 +56,19 @@ def test_frozen_program(shared: Machine, terminal: tuple[int, int] | None) -> No
     finally:
         shared.thaw()
         program.close()
+
+
+@pytest.mark.parametrize(
+    "name", ["uid", "gid", "number", "leaf", "home", "LD_DEBUG_OUTPUT", "LD_PRELOAD", "ENV"]
+)
+def test_variables_change_no_rights(shared: Machine, name: str) -> None:
+    """What a caller sets is set for the desktop account's program, never for what starts it."""
+    done = shared.shell.run("id -u; id -g; groups", env={name: "0", "LD_DEBUG": "files"})
+    assert done.text.split() == ["1000", "1000", shared.spec.user], done
+
+
+def test_folder_is_entered_by_the_account(shared: Machine) -> None:
+    """A working folder that the account may not enter is an error of the command."""
+    done = shared.shell.run("pwd", cwd="/root")
+    assert done.exit != 0
+    assert b"Permission denied" in done.stderr
