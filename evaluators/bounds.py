@@ -15,8 +15,8 @@ from types import FrameType
 
 from cua_gym.grading.check import Fails
 
-CPU_S = 2.0
-"""No file of a task takes a tenth of it; thirty of them fit into a grader's life."""
+CPU_S = 1.0
+"""No file of a task takes a tenth of it, and a grader lives for sixty."""
 
 
 class _TooSlow(BaseException):

@@ -252,20 +252,22 @@ def csv_rows(
 
     if len(rows) != len(expected):
         message = f"{len(rows)} rows instead of {len(expected)}"
-        return verdict(False, message, seen=rows, wanted=expected)
+        return verdict(False, message, seen=rows[:50], wanted=expected[:50])
     if order:
         wrong = [
             n for n, (r, w) in enumerate(zip(rows, expected, strict=True), 1) if not same(r, w)
         ]
         message = f"rows {wrong[:10]} differ" if wrong else f"all {len(rows)} rows"
-        return verdict(not wrong, message, seen=rows, wanted=expected)
+        return verdict(not wrong, message, seen=rows[:50], wanted=expected[:50])
     left = list(rows)
     for wanted in expected:
         found = next((row for row in left if same(row, wanted)), None)
         if found is None:
-            return verdict(False, f"no row {wanted}", seen=rows, wanted=expected)
+            return verdict(False, f"no row {wanted}", seen=rows[:50], wanted=expected[:50])
         left.remove(found)
-    return verdict(True, f"all {len(rows)} rows, in any order", seen=rows, wanted=expected)
+    return verdict(
+        True, f"all {len(rows)} rows, in any order", seen=rows[:50], wanted=expected[:50]
+    )
 
 
 @check
@@ -294,7 +296,9 @@ def csv_cell(
             raise Fails(f"no one column is headed {column!r}", seen=header, wanted=column)
         column = rows[0].index(column) + 1
     if not 1 <= row <= len(rows) or not 1 <= column <= len(rows[row - 1]):
-        raise Fails(f"there is no cell in row {row}, column {column}", seen=rows, wanted=expected)
+        raise Fails(
+            f"there is no cell in row {row}, column {column}", seen=rows[:50], wanted=expected
+        )
     cell = rows[row - 1][column - 1]
     same = same_cell(cell, expected, decimal, grouping, absolute, relative)
     return verdict(same, f"row {row}, column {column}", seen=cell, wanted=expected)

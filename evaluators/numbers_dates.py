@@ -63,9 +63,10 @@ def close(
         GradingError: the wanted value or a tolerance is no finite number, so nothing could fail.
     """
     try:
-        target = Decimal(str(wanted))
+        # A wanted 000170 is an identifier too, and belongs to a check of text.
+        target = parse_number(wanted) if isinstance(wanted, str) else Decimal(str(wanted))
         limits = [Decimal(str(absolute)), Decimal(str(relative))]
-    except InvalidOperation as error:
+    except (InvalidOperation, Fails) as error:
         raise GradingError(f"wanted {wanted!r} is no number") from error
     if isinstance(wanted, bool) or not all(n.is_finite() for n in (target, *limits)):
         raise GradingError(f"wanted {wanted!r} and its tolerances must be finite numbers")

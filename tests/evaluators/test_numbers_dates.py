@@ -101,6 +101,9 @@ def test_leading_zeros_are_no_number(judge: Judge):
     """000000170 is an identifier, as text and as number (B133)."""
     assert not judge("numbers_dates.number", "000000170", expected=170).passed
     assert not judge("text.equals", "000000170", expected="170").passed
+    assert not judge("text.equals", "170", expected="000000170").passed
+    with pytest.raises(GradingError, match="no number"):
+        judge("numbers_dates.number", "170", expected="000000170")
 
 
 @pytest.mark.parametrize("wanted", [float("nan"), float("inf"), "x", True])
