@@ -13,7 +13,7 @@ import re
 import urllib.parse
 from collections.abc import Sequence
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Annotated, Any
 
 from cua_gym.grading.check import Fails, GradingError, Item, Verdict, check, verdict
 
@@ -26,6 +26,19 @@ from .text import Pattern
 PORTS = {"http": 80, "https": 443}
 ROOTS = ("bookmark_bar", "other", "synced")
 MAX_SESSION = 16 * 1024 * 1024
+
+
+def a_folder(path: Sequence[str]) -> None:
+    """What a path to a folder of bookmarks is.
+
+    Raises:
+        ValueError: it is not.
+    """
+    if not path or path[0] not in ROOTS:
+        raise ValueError(f"a folder begins with one of {', '.join(ROOTS)}")
+
+
+Folder = Annotated[Sequence[str], a_folder]
 
 
 def same_url(one: str, other: str) -> bool:
@@ -51,7 +64,7 @@ def _plain_url(url: str) -> str:
 
 @check
 def bookmark(
-    item: Item, *, url: str, name: str = "", folder: Sequence[str] = ("bookmark_bar",)
+    item: Item, *, url: str, name: str = "", folder: Folder = ("bookmark_bar",)
 ) -> Verdict:
     """In this very folder there is exactly one bookmark of the URL, and it has the ``name``.
 
@@ -69,7 +82,7 @@ def bookmarks(
     item: Item,
     *,
     expected: list[Any],
-    folder: Sequence[str] = ("bookmark_bar",),
+    folder: Folder = ("bookmark_bar",),
     order: bool = True,
 ) -> Verdict:
     """The folder holds exactly these: ``[name, url]``, or ``[name, [...]]`` for a folder in it.
@@ -93,8 +106,6 @@ def _folder(item: Item, path: Sequence[str]) -> list[dict[str, Any]]:
     """
     top = parse_json(item.text())
     roots = top.get("roots") if isinstance(top, dict) else None
-    if not path or path[0] not in ROOTS:
-        raise GradingError(f"a folder begins with one of {', '.join(ROOTS)}, not {list(path)}")
     here = roots.get(path[0]) if isinstance(roots, dict) else None
     for name in path[1:]:
         inside = [c for c in _children(here) if c.get("name") == name and "url" not in c]
