@@ -64,11 +64,13 @@ class CommandAgent:
         self._words = shlex.split(template)
         if not self._words:
             raise ValueError(f"{PREFIX} needs a command line behind it")
-        names = {n for w in self._words for _, n, _, _ in string.Formatter().parse(w) if n}
+        names = {
+            n for w in self._words for _, n, _, _ in string.Formatter().parse(w) if n is not None
+        }
         if unknown := names - _NAMES:
+            known, not_known = (", ".join(f"{{{n}}}" for n in sorted(s)) for s in (_NAMES, unknown))
             raise ValueError(
-                f"{PREFIX} knows {', '.join(sorted(_NAMES))}, not {', '.join(sorted(unknown))}; "
-                "write {{ and }} for braces"
+                f"{PREFIX} knows {known}, not {not_known}; write {{{{ and }}}} for braces"
             )
 
     def start(self, task: TaskInfo) -> None:
