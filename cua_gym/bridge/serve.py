@@ -114,7 +114,11 @@ class Served:
         # Named TCP, or asyncio leaves Nagle's algorithm on: 40 ms a call.
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._socket.bind((HOST, port))
+        try:
+            self._socket.bind((HOST, port))
+        except OSError:
+            self._socket.close()
+            raise
         self.origin = f"http://{HOST}:{self._socket.getsockname()[1]}"
         self._guard = self._app()
         config = uvicorn.Config(

@@ -66,6 +66,8 @@ def serve_stdio(url: str, token: str) -> None:
     try:
         anyio.run(_forward, url, token)
     except BaseExceptionGroup as group:
+        if group.split(BrokenPipeError)[1] is None:
+            return  # the client went while it was being answered
         expected, rest = group.split((Unreachable, MCPError, httpx2.HTTPError))
         if expected is None or rest is not None:
             raise
