@@ -21,7 +21,7 @@ from typing import Literal
 
 from cua_gym.grading.check import Fails, GradingError, Item, Verdict, check, verdict
 
-from .hostile import MAX_UNPACKED, once, reading
+from .packages import MAX_UNPACKED, once, reading
 
 MAX_MEMBERS = 10_000
 

@@ -17,6 +17,9 @@ from cua_gym.grading.check import Fails
 
 CPU_S = 1.0
 """No file of a task takes a tenth of it, and a grader lives for sixty."""
+AGAIN_S = 3.0
+"""Then it is stopped again: a parser with a bare `except` may have gone on. Not sooner, for giving
+back the memory of a hostile file takes a second."""
 
 
 class _TooSlow(BaseException):
@@ -24,16 +27,21 @@ class _TooSlow(BaseException):
 
 
 @contextlib.contextmanager
-def within(what: str) -> Iterator[None]:
-    """Code that reads ``what``, an agent's content, for at most `CPU_S` of processor time.
+def within(what: str, cpu_s: float | None = None) -> Iterator[None]:
+    """Code that reads ``what``, an agent's content, for a bounded processor time (`CPU_S`).
 
     Regular expressions and Python code can be stopped; one long call into other C code cannot, so
-    that needs a limit of size. Outside the main thread, where no signal arrives, time has no bound.
+    that needs a limit of size. Outside the main thread, where no signal arrives, time has no bound;
+    within another such block the outer one's holds.
 
     Raises:
         Fails: it took more time, memory or depth than any content of a task.
     """
-    timed = threading.current_thread() is threading.main_thread()
+    limit_s = CPU_S if cpu_s is None else cpu_s
+    timed = (
+        threading.current_thread() is threading.main_thread()
+        and signal.getitimer(signal.ITIMER_VIRTUAL)[0] == 0.0
+    )
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise _TooSlow
@@ -41,7 +49,7 @@ def within(what: str) -> Iterator[None]:
     try:
         if timed:
             before = signal.signal(signal.SIGVTALRM, stop)
-            signal.setitimer(signal.ITIMER_VIRTUAL, CPU_S)
+            signal.setitimer(signal.ITIMER_VIRTUAL, limit_s, AGAIN_S)
         try:
             yield
         finally:
@@ -49,6 +57,8 @@ def within(what: str) -> Iterator[None]:
                 signal.setitimer(signal.ITIMER_VIRTUAL, 0)
                 signal.signal(signal.SIGVTALRM, before)
     except _TooSlow:
-        raise Fails(f"{what}: over {CPU_S:g} s to read, more than any content of a task") from None
+        raise Fails(
+            f"{what}: over {limit_s:g} s to read, more than any content of a task"
+        ) from None
     except (MemoryError, RecursionError) as error:
         raise Fails(f"{what}: {type(error).__name__}, more than any content of a task") from error

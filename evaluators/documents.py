@@ -14,9 +14,9 @@ from typing import Any, Literal
 from cua_gym.grading.check import Fails, GradingError, Item, Verdict, check, verdict
 
 from .docx import read_docx
-from .hostile import Package, once, reading
 from .odt import read_odt
 from .office_text import Look, PageSetup, Paragraph, TextDocument
+from .packages import Package, once, reading
 from .text import Case, Whitespace, first_difference, normal
 
 MAX_TEXT = 2_000_000

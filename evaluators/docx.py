@@ -9,7 +9,6 @@ from xml.etree import ElementTree
 
 from cua_gym.grading.check import Fails
 
-from .hostile import Package, number
 from .office_text import (
     PAGE_COUNT,
     PAGE_NUMBER,
@@ -21,6 +20,7 @@ from .office_text import (
     TextDocument,
 )
 from .ooxml import RELATION_ID, main_part, related, relations
+from .packages import Package, number
 
 Element = ElementTree.Element
 

@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 
 from cua_gym.grading.check import Fails
 
-from .hostile import Package, number
 from .office_text import PAGE_COUNT, PAGE_NUMBER, Look, Run
+from .packages import Package, number
 
 Element = ElementTree.Element
 

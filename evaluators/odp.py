@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 from cua_gym.grading.check import Fails
 
-from .hostile import Package
 from .odf import DRAW, OFFICE, PRESENTATION, STYLE, TABLE, TEXT, XLINK, Styles, runs
 from .office_text import Table
+from .packages import Package
 from .slide_show import Slide
 
 Element = ElementTree.Element

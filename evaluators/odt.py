@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 from cua_gym.grading.check import Fails
 
-from .hostile import Package, number
 from .odf import FO, OFFICE, STYLE, SVG, TABLE, TEXT, Styles, millimetres, runs
 from .office_text import PageSetup, Paragraph, Table, TextDocument
+from .packages import Package, number
 
 Element = ElementTree.Element
 

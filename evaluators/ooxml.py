@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 from cua_gym.grading.check import Fails
 
-from .hostile import Package
+from .packages import Package
 
 _RELATION = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
 RELATION_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"

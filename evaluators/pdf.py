@@ -15,7 +15,7 @@ import pypdf
 
 from cua_gym.grading.check import Fails, GradingError, Item, Verdict, check, verdict
 
-from .hostile import once, reading
+from .packages import once, reading
 from .text import Case, Form, Whitespace, first_difference, mentioned, normal
 
 MAX_PAGES = 1000

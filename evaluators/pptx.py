@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 from cua_gym.grading.check import Fails
 
-from .hostile import Package
 from .office_text import PAGE_NUMBER, Table
 from .ooxml import RELATION_ID, main_part, related, relations
+from .packages import Package
 from .slide_show import Slide
 
 Element = ElementTree.Element

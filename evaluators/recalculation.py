@@ -19,7 +19,7 @@ import openpyxl
 
 from cua_gym.grading.check import Fails, GradingError
 
-from .hostile import once
+from .packages import once
 
 CPU_S = 15
 """Five times what starting it and a common workbook take."""

@@ -10,9 +10,9 @@ from typing import Literal
 
 from cua_gym.grading.check import Fails, GradingError, Item, Verdict, check, verdict
 
-from .hostile import Package, once, reading
 from .images import open_image
 from .odp import read_odp
+from .packages import Package, once, reading
 from .pptx import read_pptx
 from .slide_show import Slide
 from .text import Case, Whitespace, first_difference, normal

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 from cua_gym.grading.check import Fails, GradingError, Item, Verdict, check, verdict
 
-from .hostile import reading
 from .numbers_dates import DEFAULT_RELATIVE, close
+from .packages import reading
 from .text import Pattern
 from .workbooks import Cell, Sheets, computed, corners, names_in, read_book, styled
 

@@ -21,7 +21,7 @@ import openpyxl
 
 from cua_gym.grading.check import Fails, GradingError
 
-from .hostile import MAX_UNPACKED, Package, number, once, reading
+from .packages import MAX_UNPACKED, Package, number, once, reading
 from .recalculation import Kind, as_xlsx, recalculated
 
 MAX_CELLS = 100_000

@@ -251,11 +251,13 @@ def test_what_cannot_be_meant_is_the_authors_fault(judge: Judge, name: str, want
 def test_hostile_documents_are_a_plain_fail(judge: Judge, report: str):
     """For each check, never a hang or the grader's fault."""
     good = REPORTS[report]
+    checks = dict(HOLDS)
     for what, data in bad_packages(good, MAIN[report.rpartition(".")[2]]):
-        for name, wanted in HOLDS:
-            if name not in ("header", "footer", "page") or what != "another XML":
-                assert not judge(f"documents.{name}", data, **wanted).passed, (what, name)
-    for data in damaged(good, 30):
+        # What reads the file is one for all checks.
+        few = checks if what in ("random", "another XML") else {HOLDS[0][0]: HOLDS[0][1]}
+        for name, wanted in few.items():
+            assert not judge(f"documents.{name}", data, **wanted).passed, (what, name)
+    for data in damaged(good, 25):
         judge("documents.paragraphs", data, expected=ALL)
 
 

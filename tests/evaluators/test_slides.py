@@ -160,10 +160,13 @@ def test_what_cannot_be_meant_is_the_authors_fault(judge: Judge, name: str, want
 def test_hostile_presentations_are_a_plain_fail(judge: Judge, talk: str):
     """For each check, never a hang or the grader's fault."""
     good = TALKS[talk]
+    checks = dict(HOLDS)
     for what, data in bad_packages(good, MAIN[talk.rpartition(".")[2]]):
-        for name, wanted in HOLDS:
+        # What reads the file is one for all checks.
+        few = checks if what in ("random", "another XML") else {HOLDS[0][0]: HOLDS[0][1]}
+        for name, wanted in few.items():
             assert not judge(f"slides.{name}", data, **wanted).passed, (what, name)
-    for data in damaged(good, 30):
+    for data in damaged(good, 25):
         judge("slides.titles", data, expected=TITLES)
         judge("slides.pictures", data, slide=3, count=1, images=[red()])
 

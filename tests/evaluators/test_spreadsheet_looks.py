@@ -196,8 +196,10 @@ def test_a_format_must_be_named(judge: Judge):
 def test_hostile_workbooks_are_a_plain_fail(judge: Judge):
     """For each check, and copies with a few bytes changed give a verdict each."""
     for what, data in bad_packages(GOOD, "xl/workbook.xml"):
-        for name, wanted in WANTED.items():
-            assert not judge(f"spreadsheets.{name}", data, **wanted).passed, (what, name)
+        # What reads the file is one for all checks.
+        few = WANTED if what in ("random", "another XML") else ["sheets"]
+        for name in few:
+            assert not judge(f"spreadsheets.{name}", data, **WANTED[name]).passed, (what, name)
     for part in ("xl/charts/chart1.xml", "xl/styles.xml"):
         another = edited(GOOD, lambda name, data, part=part: b"<a/>" if name == part else data)
         for name in ("format", "chart"):

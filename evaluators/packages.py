@@ -1,6 +1,6 @@
-"""Reading files that an agent made: bounded in size, time and depth, and a fault is the file's.
+"""Reading packages (zips of XML) that an agent made: a fault in one is the file's, never ours.
 
-Containers and XML here; what the parts mean is for the modules of each subject.
+What the parts mean is for the modules of each subject; what reading costs is in `bounds`.
 """
 
 from __future__ import annotations
@@ -8,15 +8,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
-import signal
-import threading
 import zipfile
 from collections.abc import Callable, Iterator
-from types import FrameType
 from typing import TypeVar
 from xml.etree import ElementTree
 
 from cua_gym.grading.check import Fails, GradingError
+
+from .bounds import within
 
 MAX_UNPACKED = 100 * 1024 * 1024
 MAX_MEMBERS = 2000
@@ -29,48 +28,20 @@ READ_S = 12.0
 T = TypeVar("T")
 
 
-class _TooLong(BaseException):
-    """Not an Exception: parsers that swallow those must not swallow this."""
-
-
 @contextlib.contextmanager
 def reading(what: str, cpu_s: float = READ_S) -> Iterator[None]:
     """Around a parser that is given an agent's bytes: it may raise anything or take for ever.
 
-    The clock is processor time, so that a busy host changes no verdict. Outside the main thread
-    there is none; the grader's own limit holds there.
-
     Raises:
-        Fails: whatever was raised (zlib.error, EOFError, RecursionError, MemoryError, ...).
+        Fails: whatever was raised (zlib.error, EOFError, KeyError, ...), or it takes too long.
     """
     try:
-        with _timer(cpu_s):
+        with within(what, cpu_s):
             yield
     except (Fails, GradingError):
         raise
-    except _TooLong:
-        raise Fails(f"{what}: reading it takes over {cpu_s:g} s") from None
     except Exception as error:
         raise Fails(f"{what}: {type(error).__name__}: {error}"[:500]) from error
-
-
-@contextlib.contextmanager
-def _timer(cpu_s: float) -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(signum: int, frame: FrameType | None) -> None:
-        raise _TooLong
-
-    before = signal.signal(signal.SIGPROF, stop)
-    # Again and again: a bare except in a parser may catch the first.
-    signal.setitimer(signal.ITIMER_PROF, cpu_s, 0.2)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
 
 
 def once(read: Callable[[bytes], T]) -> Callable[[bytes], T]:
