@@ -1,6 +1,6 @@
 """The newest picture of the screen, for everybody who watches.
 
-However many watch, one thread at most waits or encodes, each picture is encoded once, and only
+However many watch, one thread at most looks or encodes, each picture is encoded once, and only
 while somebody asks; so watching takes a bounded share of one core and holds up no agent.
 """
 
@@ -21,8 +21,9 @@ __all__ = ["Live", "Shot"]
 EVERY_S = 0.1
 REST = 3
 """After a picture that took t to encode, the next is made after REST * t at the earliest."""
-LOOK_S = 0.5
-"""A thread that waits for a change comes back so often, so that the server can end."""
+GLANCE_S = 0.001
+"""Who waits for a change makes QEMU look at its screen every few milliseconds: 5 % of a core, which
+an agent's step is worth and an onlooker is not. So it is made to look only every `EVERY_S`."""
 LIMIT_BYTES = 1 << 20
 
 
@@ -82,11 +83,12 @@ class Live:
                         return self._last
                     continue
                 left = until - time.monotonic()
-                if left <= 0:
+                if left <= 0 or not wanted():
                     return None
                 await anyio.to_thread.run_sync(
-                    screen.wait_change, screen.serial, min(left, LOOK_S), limiter=self._threads
+                    screen.wait_change, screen.serial, GLANCE_S, limiter=self._threads
                 )
+                await anyio.sleep(min(left, EVERY_S))
         return None
 
     def _known(self, serial: int) -> Shot | None:
