@@ -178,7 +178,8 @@ def not_visited(item: Item, *, url: Pattern) -> Verdict:
 def downloaded(item: Item, *, url: str, path: str) -> Verdict:
     """A download from this URL, by whatever it was led to, was finished into this very file.
 
-    Whether the file is there still, and what is in it, is a matter of the file.
+    It refuses one that was broken off or went elsewhere. Whether the file is there still, and
+    what is in it, is a matter of the file.
     """
     query = (
         "SELECT c.url, d.target_path, d.state, d.received_bytes, d.total_bytes "

@@ -57,7 +57,10 @@ def window(
 
 @check
 def no_window(item: Item, *, title: Pattern, app: str = "") -> Verdict:
-    """No window, minimized or not, has a whole title that matches."""
+    """No window, minimized or not, has a whole title that matches.
+
+    It refuses a desktop that did not tell its windows.
+    """
     fits = [w for w in _titled(item, title) if app in ("", w["app"])]
     return verdict(not fits, "the windows", seen=_told(item), wanted=f"none like {title}")
 

@@ -121,7 +121,7 @@ def listening(
 
 @check
 def not_listening(item: Item, *, port: int, protocol: Protocol = "tcp") -> Verdict:
-    """Nothing listens on the port, on any address."""
+    """Nothing listens on the port, on any address. It refuses a list that was not taken."""
     fits = [s for s in read_sockets(item.text()) if (s.protocol, s.port) == (protocol, port)]
     return verdict(not fits, f"{protocol} port {port}", seen=repr(fits), wanted="nothing")
 
@@ -167,7 +167,7 @@ def running(item: Item, *, command: Pattern, user: str = "", count: int | None =
 
 @check
 def not_running(item: Item, *, command: Pattern, user: str = "") -> Verdict:
-    """No process has a whole last column that matches."""
+    """No process has a whole last column that matches. It refuses a list that was not taken."""
     fits = _running(item, command, user)
     wanted = f"no {command} {user}".strip()
     return verdict(not fits, f"{len(fits)} processes", seen=repr(fits[:20]), wanted=wanted)

@@ -158,6 +158,8 @@ def test_a_default_application_comes_first(judge: Judge):
         return judge("desktop.default_app", f"[{section}]\n{lines}\n", **rule).passed
 
     assert chosen("text/plain=mousepad.desktop")
+    assert judge("desktop.default_app", "\n[Default Applications]\ntext/plain=mousepad.desktop\n",
+                 **rule).passed  # fmt: skip
     assert chosen("text/plain=mousepad.desktop;vim.desktop;")
     assert not chosen("text/plain=vim.desktop;mousepad.desktop;")
     assert not chosen("text/plain=org.mousepad.desktop")
