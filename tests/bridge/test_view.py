@@ -199,15 +199,25 @@ def test_frame(served: Served, page: Page) -> None:
     assert later.headers["x-cursor"] == "300,200"
 
 
-def test_a_still_screen_is_not_sent_again(
+def test_a_still_screen_is_left_alone(
     page: Page, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A poll ends without a picture when nothing has changed."""
-    monkeypatch.setattr(view, "WAIT_S", 0.2)
+    """A poll ends without a picture when nothing has changed, and was looked for now and then."""
+    monkeypatch.setattr(view, "WAIT_S", 0.5)
+    machine, waits = toy_of(served), []
+    real = machine.wait_change
+
+    def wait(after: int, timeout_s: float) -> bool:
+        waits.append(timeout_s)
+        return real(after, timeout_s)
+
+    monkeypatch.setattr(machine, "wait_change", wait)
     serial = page.get("frame").headers["x-serial"]
     answer = page.get("frame", after=serial)
     assert (answer.status_code, answer.content) == (204, b"")
     assert page.get("frame", after=10**12).status_code == 204
+    assert len(waits) <= 2 * (0.5 / live.EVERY_S + 1)
+    assert max(waits) <= live.GLANCE_S
 
 
 def test_many_watch_one_picture(
