@@ -8,8 +8,11 @@ beyond them the content is at fault.
 from __future__ import annotations
 
 import contextlib
+import math
+import resource
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from types import FrameType
 
@@ -26,6 +29,15 @@ class _TooSlow(BaseException):
     """Not an `Exception`, so that no parser takes it for one of its own."""
 
 
+def _left_s() -> float:
+    """The processor time that this process may still take.
+
+    No file gets more than half of it: many that are hostile, too, leave some for the others.
+    """
+    most = resource.getrlimit(resource.RLIMIT_CPU)[0]
+    return math.inf if most == resource.RLIM_INFINITY else max(0.2, most - time.process_time())
+
+
 @contextlib.contextmanager
 def within(what: str, cpu_s: float | None = None) -> Iterator[None]:
     """Code that reads ``what``, an agent's content, for a bounded processor time (`CPU_S`).
@@ -37,7 +49,7 @@ def within(what: str, cpu_s: float | None = None) -> Iterator[None]:
     Raises:
         Fails: it took more time, memory or depth than any content of a task.
     """
-    limit_s = CPU_S if cpu_s is None else cpu_s
+    limit_s = min(CPU_S if cpu_s is None else cpu_s, _left_s() / 2)
     timed = (
         threading.current_thread() is threading.main_thread()
         and signal.getitimer(signal.ITIMER_VIRTUAL)[0] == 0.0
@@ -58,7 +70,7 @@ def within(what: str, cpu_s: float | None = None) -> Iterator[None]:
                 signal.signal(signal.SIGVTALRM, before)
     except _TooSlow:
         raise Fails(
-            f"{what}: over {limit_s:g} s to read, more than any content of a task"
+            f"{what}: over {limit_s:.2g} s to read, more than any content of a task"
         ) from None
     except (MemoryError, RecursionError) as error:
         raise Fails(f"{what}: {type(error).__name__}, more than any content of a task") from error

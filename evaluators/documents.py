@@ -15,12 +15,9 @@ from cua_gym.grading.check import Fails, GradingError, Item, Verdict, check, ver
 
 from .docx import read_docx
 from .odt import read_odt
-from .office_text import Look, PageSetup, Paragraph, TextDocument
+from .office_text import MAX_TEXT, Look, PageSetup, Paragraph, TextDocument
 from .packages import Package, once, reading
 from .text import Case, Whitespace, first_difference, normal
-
-MAX_TEXT = 2_000_000
-"""Characters; a thick book has one million."""
 
 Align = Literal["", "left", "center", "right", "justify"]
 
@@ -40,9 +37,11 @@ def read_document(data: bytes) -> TextDocument:
             found = read_odt(package)
         else:
             raise Fails("neither docx nor odt", seen=sorted(package.names)[:20])
-    size = sum(len(run.text) for paragraph in found.paragraphs for run in paragraph.runs)
-    if size > MAX_TEXT:
-        raise Fails(f"{size} characters: no document of a task")
+        size = sum(len(run.text) for p in found.paragraphs for run in p.runs)
+        size += sum(1 + len(cell) for rows in found.tables for row in rows for cell in row)
+        size += sum(len(one.header) + len(one.footer) for one in found.pages)
+        if size > MAX_TEXT:
+            raise Fails(f"{size} characters: no document of a task")
     return found
 
 

@@ -34,7 +34,7 @@ _UNSEEN = {
     f"{OFFICE}forms",
 }
 _MM = {"mm": 1.0, "cm": 10.0, "in": 25.4, "pt": 25.4 / 72, "pc": 25.4 / 6, "px": 25.4 / 96}
-MAX_SPACES = 10_000
+MAX_SPACES = 1000
 
 
 class Styles:

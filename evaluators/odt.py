@@ -13,7 +13,7 @@ from .packages import Package, number
 
 Element = ElementTree.Element
 
-MAX_REPEATED = 1000
+MAX_REPEATED = 100
 _AROUND = {
     f"{TEXT}section",
     f"{TEXT}index-body",

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 PAGE_NUMBER, PAGE_COUNT = "<page>", "<pages>"
 """What stands for a field whose value depends on where it is printed."""
 
+MAX_TEXT = 2_000_000
+"""Characters in a file; a thick book has one million."""
+
 Table = tuple[tuple[str, ...], ...]
 """Rows of cells' texts; a cell over several columns or rows is followed by empty ones."""
 

@@ -15,6 +15,8 @@ import pypdf
 
 from cua_gym.grading.check import Fails, GradingError, Item, Verdict, check, verdict
 
+from .bounds import within
+from .office_text import MAX_TEXT
 from .packages import once, reading
 from .text import Case, Form, Whitespace, first_difference, mentioned, normal
 
@@ -55,7 +57,11 @@ def read_pages(data: bytes) -> tuple[Page, ...]:
         Fails: no whole PDF, encrypted, or larger than any PDF of a task.
     """
     with reading("no whole PDF"):
-        return tuple(_page(page) for page in _open(data).pages)
+        pages = tuple(_page(page) for page in _open(data).pages)
+    size = sum(len(page.text) for page in pages)
+    if size > MAX_TEXT:
+        raise Fails(f"{size} characters: no PDF of a task")
+    return pages
 
 
 def _page(page: pypdf.PageObject) -> Page:
@@ -138,10 +144,11 @@ def states(
         return normal(value, whitespace="collapse", form="NFKC")
 
     found = flat(_text(item.bytes(), page))
-    for word in forbidden:
-        if mentioned(found, flat(word)):
-            raise Fails(f"it states {word!r}, which is wrong", seen=found, wanted=repr(facts))
-    missing = [fact for fact in facts if not any(mentioned(found, flat(one)) for one in fact)]
+    with within("the text"):
+        for word in forbidden:
+            if mentioned(found, flat(word)):
+                raise Fails(f"it states {word!r}, which is wrong", seen=found, wanted=repr(facts))
+        missing = [fact for fact in facts if not any(mentioned(found, flat(one)) for one in fact)]
     message = f"not stated: {missing}" if missing else "all facts are stated"
     value = (len(facts) - len(missing)) / len(facts)
     return Verdict(value, message, seen=found, wanted=repr(facts))

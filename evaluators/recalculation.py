@@ -66,7 +66,7 @@ def _converted(data: bytes, source: Kind, target: Kind) -> bytes:
     result, what = _run(data, source, target)
     if result is not None:
         return result
-    if not _works():
+    if not _works(_program()):
         raise GradingError(f"LibreOffice does not work here, even with a workbook of ours: {what}")
     raise Fails(f"LibreOffice cannot compute this workbook: {what}")
 
@@ -78,7 +78,9 @@ _KEPT = {
 }
 
 
-def _works() -> bool:
+@functools.cache
+def _works(program: Path) -> bool:
+    """Whether LibreOffice takes a workbook of ours; told once, for it costs seconds."""
     with tempfile.TemporaryFile() as file:
         openpyxl.Workbook().save(file)
         file.seek(0)

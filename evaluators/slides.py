@@ -12,6 +12,7 @@ from cua_gym.grading.check import Fails, GradingError, Item, Verdict, check, ver
 
 from .images import open_image
 from .odp import read_odp
+from .office_text import MAX_TEXT
 from .packages import Package, once, reading
 from .pptx import read_pptx
 from .slide_show import Slide
@@ -28,10 +29,16 @@ def read_slides(data: bytes) -> tuple[Slide, ...]:
     package = Package(data, "presentation")
     with reading("no whole presentation"):
         if "[Content_Types].xml" in package.names:
-            return read_pptx(package)
-        if b"opendocument.presentation" in package.read("mimetype"):
-            return read_odp(package)
-    raise Fails("neither pptx nor odp", seen=sorted(package.names)[:20])
+            slides = read_pptx(package)
+        elif b"opendocument.presentation" in package.read("mimetype"):
+            slides = read_odp(package)
+        else:
+            raise Fails("neither pptx nor odp", seen=sorted(package.names)[:20])
+        size = sum(len(text) for s in slides for text in (s.title, s.notes, *s.texts))
+        size += sum(1 + len(c) for s in slides for rows in s.tables for row in rows for c in row)
+        if size > MAX_TEXT:
+            raise Fails(f"{size} characters: no presentation of a task")
+    return slides
 
 
 def _slide(item: Item, number: int) -> Slide:

@@ -14,7 +14,7 @@ from cua_gym.grading.check import Fails, GradingError, Item, Verdict, check, ver
 
 from .numbers_dates import DEFAULT_RELATIVE, close
 from .packages import reading
-from .text import Pattern
+from .text import Pattern, whole_match
 from .workbooks import Cell, Sheets, computed, corners, names_in, read_book, styled
 
 
@@ -58,6 +58,11 @@ def _sheet(sheets: Sheets, sheet: str) -> dict[str, Cell]:
     return sheets[sheet]
 
 
+def _short(value: Any) -> str:
+    """For a message; a hundred thousand cells may have a text of megabytes each."""
+    return repr(value[:80] if isinstance(value, str) else value)[:100]
+
+
 @check
 def cell(
     item: Item,
@@ -80,7 +85,7 @@ def cell(
     name = cell.upper()
     book = read_book(data)
     found = _sheet(book.sheets, sheet).get(name, Cell(None))
-    if formula and not re.fullmatch(formula, found.formula or ""):
+    if formula and not whole_match(formula, found.formula or ""):
         raise Fails(f"{sheet}!{cell} has not such a formula", seen=found.formula, wanted=formula)
     if found.formula is not None or book.spread:
         found = computed(data)[sheet].get(name, Cell(None))
@@ -114,7 +119,7 @@ def values(
             value = seen.get(name, Cell(None)).value
             empty = wanted == "" and value is None
             if not empty and not same_value(value, wanted, absolute, relative):
-                wrong.append(f"{name}: {value!r} instead of {wanted!r}")
+                wrong.append(f"{name}: {_short(value)} instead of {_short(wanted)}")
     return verdict(
         not wrong,
         "; ".join(wrong[:10])[:1000] or f"all of {sheet}!{cells}",
@@ -164,7 +169,8 @@ def unchanged(
             before, after = cells.get(name, Cell(None)), seen[sheet].get(name, Cell(None))
             same = before == after or same_value(after.value, before.value, 0.0, relative)
             if (sheet, name) not in free and not same:
-                changed.append(f"{sheet}!{name}: {before.value!r} became {after.value!r}")
+                was, became = _short(before.value), _short(after.value)
+                changed.append(f"{sheet}!{name}: {was} became {became}")
     return verdict(
         not changed, "; ".join(changed[:10]) or "nothing else changed", seen=changed[:10]
     )
@@ -223,7 +229,7 @@ def format(  # noqa: A001  what a task's author calls it
         look = _look(cell)
         code = look.pop("number_format")
         off = {name: look[name] for name in wanted if look[name] != wanted[name]}
-        if number_format and not re.fullmatch(number_format, code):
+        if number_format and not whole_match(number_format, code):
             off["number_format"] = code
         return off
 

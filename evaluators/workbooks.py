@@ -21,11 +21,12 @@ import openpyxl
 
 from cua_gym.grading.check import Fails, GradingError
 
-from .packages import MAX_UNPACKED, Package, number, once, reading
+from .packages import Package, number, once, reading
 from .recalculation import Kind, as_xlsx, recalculated
 
 MAX_CELLS = 100_000
 MAX_COLUMNS = 16_384
+MAX_SPACES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +351,7 @@ def _ods_text(node: ElementTree.Element) -> str:
         match child.tag.removeprefix(_TEXT):
             case "s":
                 spaces = number(child.get(f"{_TEXT}c", "1"), "a number of spaces")
-                if spaces > MAX_UNPACKED:
+                if spaces > MAX_SPACES:
                     raise Fails(f"{spaces} spaces in a row: no workbook of a task")
                 parts.append(" " * spaces)
             case "tab":
