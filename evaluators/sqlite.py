@@ -101,6 +101,8 @@ def database(item: Item) -> Iterator[sqlite3.Connection]:
         Fails: there is no such database, or it is broken.
         GradingError: the evidence is no glob of a path and a star.
     """
+    if sqlite3.sqlite_version_info < (3, 37):
+        raise GradingError(f"SQLite {sqlite3.sqlite_version} cannot list its tables; 3.37 can")
     if item.kind != "glob" or not item.source.endswith("*"):
         raise GradingError(
             f"{item.name}: collect a database as a glob of its path and a star, not {item.source!r}"
@@ -156,19 +158,18 @@ def _harden(connection: sqlite3.Connection) -> None:
         "query_only = ON",
     ):
         connection.execute(f"PRAGMA {setting}")
-    computed = connection.execute(
-        "SELECT t.name FROM sqlite_schema t, pragma_table_xinfo(t.name) c "
-        "WHERE t.type = 'table' AND t.sql NOT LIKE 'create virtual%' AND c.hidden IN (2, 3)"
-    ).fetchmany(5)
-    if computed:
-        raise Fails(f"computed columns in {[name for (name,) in computed]}")
-    views = connection.execute("SELECT lower(name) FROM sqlite_schema WHERE type = 'view'")
-    names = {name for (name,) in views.fetchmany(MAX_ROWS)}
+    # What the schema came to, not what its own table says of it, which can be forged.
+    kinds = dict(connection.execute("SELECT name, type FROM pragma_table_list").fetchmany(MAX_ROWS))
+    for name in (n for n, kind in kinds.items() if kind in ("table", "shadow")):
+        columns = connection.execute("SELECT hidden FROM pragma_table_xinfo(?)", (name,))
+        if any(hidden in (2, 3) for (hidden,) in columns.fetchmany(MAX_ROWS)):
+            raise Fails(f"computed columns in {name!r}")
+    views = {name.lower() for name, kind in kinds.items() if kind == "view"}
     connection.set_authorizer(
         # Within a view, and within a WITH of ours, that is its name.
         lambda action, one, two, three, within: (
             sqlite3.SQLITE_DENY
-            if within is not None and within.lower() in names
+            if within is not None and within.lower() in views
             else _allow(action, one, two, three, within)
         )
     )

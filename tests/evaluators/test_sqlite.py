@@ -186,6 +186,11 @@ def test_a_damaged_database_is_a_plain_fail_or_read(ask: Ask, path: Path, seed: 
         "CREATE VIEW orders AS SELECT 1 AS id, 'Ada' AS name, 10 AS total, 'open' AS state",
         "CREATE TABLE orders (id, total, state, name AS (hex(zeroblob(1000000))));"
         "INSERT INTO orders VALUES (1, 10, 'open')",
+        "CREATE TABLE orders (id, total, state, name AS ('Ada'));"
+        "INSERT INTO orders VALUES (1, 10, 'open'); PRAGMA writable_schema = ON;"
+        "UPDATE sqlite_schema SET type = 'index', name = 'x', tbl_name = 'x'",
+        "CREATE VIEW ORDERS AS SELECT 1 AS id, 'Ada' AS name, 10 AS total, 'open' AS state;"
+        "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET type = 'table'",
         "CREATE TABLE orders (id, name, total, state COLLATE evil)",
         "CREATE TABLE orders (id, name BLOB, total, state);"
         "INSERT INTO orders VALUES (1, CAST(x'ff' AS TEXT), 10, 'open')",
