@@ -190,7 +190,7 @@ def test_what_programs_say_is_on_the_screen(quick: Pair, monkeypatch: pytest.Mon
         {"role": "application", "name": "Editor", "depth": 0, "box": [0, 0, 640, 480]},
         {"role": "push button", "name": "Save", "depth": 1, "box": [10, 10, 50, 20]},
     ]
-    monkeypatch.setattr(desktop, "accessibility_tree", lambda shell, app=None: nodes)
+    monkeypatch.setattr(desktop, "accessibility_tree", lambda *_, **__: nodes)
     facts = facts_of(quick.desktop.call("accessibility_tree", role="push button"))
     assert [node["name"] for node in facts["nodes"]] == ["Save"]
     assert facts["left_out"] == 0
@@ -214,8 +214,8 @@ def test_marks_are_numbered_and_listed(quick: Pair, monkeypatch: pytest.MonkeyPa
         {"role": "push button", "name": long, "depth": 1, "box": [10, 90, 50, 20],
          "states": ["enabled", "sensitive", "showing", "visible"]},
     ]  # fmt: skip
-    monkeypatch.setattr(desktop, "accessibility_tree", lambda shell, app=None: nodes)
-    monkeypatch.setattr(desktop, "windows", lambda shell: [])
+    monkeypatch.setattr(desktop, "accessibility_tree", lambda *_, **__: nodes)
+    monkeypatch.setattr(desktop, "windows", lambda *_: [])
     answer = quick.desktop.call("marks")
     marks = facts_of(answer)["marks"]
     assert [(m["number"], m["name"][:5], m["box"]) for m in marks] == [
@@ -230,11 +230,11 @@ def test_the_clipboard_is_read_and_set(quick: Pair, monkeypatch: pytest.MonkeyPa
     """Text goes both ways; one of another kind or length is told as far as it can be."""
     held: list[str] = []
 
-    def put(shell: Shell, text: str) -> None:
+    def put(shell: Shell, text: str, *rest: Any) -> None:
         held.append(text)
 
     monkeypatch.setattr(desktop, "set_clipboard", put)
-    monkeypatch.setattr(desktop, "clipboard", lambda shell: held[-1] if held else None)
+    monkeypatch.setattr(desktop, "clipboard", lambda *_: held[-1] if held else None)
     assert facts_of(quick.desktop.call("clipboard_get"))["clipboard"] is None
     facts_of(quick.desktop.call("clipboard_set", text="Usuários 你好"))
     assert text_of(quick.desktop.call("clipboard_get")) == "Usuários 你好"
@@ -251,7 +251,7 @@ def test_a_desktop_that_is_silent_is_no_fault_of_ours(
 ) -> None:
     """An agent may have stopped the programs that would answer."""
 
-    def silent(shell: Shell, *rest: Any) -> Any:
+    def silent(*words: Any, **more: Any) -> Any:
         raise desktop.DesktopSilent("nobody answers")
 
     monkeypatch.setattr(desktop, "clipboard", silent)

@@ -222,7 +222,7 @@ def test_text_in_a_file_is_replaced(quick: Pair) -> None:
         (b"abc", "x", "y", "not in the file"),
         (b"abc", "", "y", "old: "),
         (b"\xffabc", "abc", "y", "no UTF-8"),
-        (b"x" * (EDIT_BYTES + 1), "x", "y", "files up to"),
+        (b"x" * (EDIT_BYTES + 1), "x", "y", f"{EDIT_BYTES} bytes"),
         (b"x" * 100_000, "x", "y" * 100_000, "it would have more than"),
     ],
 )
