@@ -14,6 +14,7 @@ from .packages import Package, number
 Element = ElementTree.Element
 
 MAX_REPEATED = 100
+MAX_CELLS = 100_000
 _AROUND = {
     f"{TEXT}section",
     f"{TEXT}index-body",
@@ -106,6 +107,7 @@ class _Reader:
         place = len(self.tables)
         self.tables.append(())  # one within a cell of this one comes after it
         rows: list[tuple[str, ...]] = []
+        size = 0
         for row in _rows(table):
             cells: list[str] = []
             for cell in row:
@@ -115,7 +117,11 @@ class _Reader:
                 yield from inside
                 text = "\n".join(p.text for p in inside)
                 cells += [text] * _times(cell, "columns")
-            rows += [tuple(cells)] * _times(row, "rows")
+            times = _times(row, "rows")
+            size += times * len(cells)
+            if size > MAX_CELLS:
+                raise Fails(f"a table of over {MAX_CELLS} cells: no document of a task")
+            rows += [tuple(cells)] * times
         self.tables[place] = tuple(rows)
 
     def pages(self) -> Iterator[PageSetup]:

@@ -30,6 +30,8 @@ RESTART = 81
 
 Kind = Literal["xlsx", "ods"]
 
+_FILTERS = {"xlsx": "xlsx:Calc MS Excel 2007 XML", "ods": "ods:calc8"}
+"""By name: which one an ending means depends on what else of LibreOffice is installed."""
 _SETTINGS = {
     # Never trust what a file says that it comes to: always compute.
     "/org.openoffice.Office.Calc/Formula/Load": {"OOXMLRecalcMode": "0", "ODFRecalcMode": "0"},
@@ -153,7 +155,7 @@ def _sandbox(job: Path, program: Path) -> list[str]:
 def _convert(source: Kind, target: Kind) -> list[str]:
     options = ["--headless", "--norestore", "--nologo", "--nodefault", "--nolockcheck"]
     options.append("-env:UserInstallation=file:///job/profile")
-    return [*options, "--convert-to", target, "--outdir", "/job/out", f"/job/in.{source}"]
+    return [*options, "--convert-to", _FILTERS[target], "--outdir", "/job/out", f"/job/in.{source}"]
 
 
 def _profile() -> str:
