@@ -50,8 +50,8 @@ __all__ = ["Episode", "Phase"]
 Phase = Literal["boot", "setup", "act", "collect", "grade"]
 Progress = Callable[[str], None]
 
-TURN_S = 60.0
-"""How long the end waits for a call under way; what calls wait for has its own, shorter limits."""
+TURN_S = 120.0
+"""How long the end waits for a call under way: each hears when it should stop, or is shorter."""
 
 UNMETERED: Mapping[str, Any] = {
     "model": None, "calls": None, "input_tokens": None, "output_tokens": None, "model_s": None,
@@ -73,7 +73,8 @@ class Episode:
         start: makes the machine; tests hand in their own.
 
     Attributes:
-        steps: actions so far, as the limit counts them; what only looks is not counted.
+        steps: the agent's actions so far, as the limit counts them; what only looks is not counted.
+        human_steps: those of a person who took over; time alone limits them.
         turns: who drives; one at a time.
         meter: what the agent has spent, for ``result.json``.
     """
@@ -99,6 +100,7 @@ class Episode:
         self.max_seconds = task.limits.seconds if max_seconds is None else max_seconds
         self.actions = ActionSpace(task.spec.screen, task.tool_policy)
         self.steps = 0
+        self.human_steps = 0
         self.turns = Turns()
         self.meter: Callable[[], Mapping[str, Any]] = lambda: UNMETERED
         self._rule = rule or Settle()
@@ -263,7 +265,7 @@ class Episode:
             EpisodeOver, MachineBusy: as for `act`.
         """
 
-        with self._turn(origin.by, stop, patience_s):
+        with self._turn(origin.by, stop, patience_s, looks=not acts):
             return self._step(origin, action, acts, lambda hand: hand.use(work, rule))
 
     def expire(self) -> None:
@@ -279,11 +281,13 @@ class Episode:
             self._done = True
 
     @contextmanager
-    def _turn(self, by: By, stop: Stop | None, patience_s: float | None) -> Iterator[None]:
+    def _turn(
+        self, by: By, stop: Stop | None, patience_s: float | None, *, looks: bool = False
+    ) -> Iterator[None]:
         with ExitStack() as stack:
             try:
                 wait_s = max(self.seconds_left, TURN_S) if patience_s is None else patience_s
-                stack.enter_context(self.turns.turn(by, wait_s, stop))
+                stack.enter_context(self.turns.turn(by, wait_s, stop, looks=looks))
             except MachineBusy:
                 if patience_s is not None:
                     raise
@@ -302,7 +306,9 @@ class Episode:
         if self.done or not (self._last and self._recorder and self._performer):
             raise EpisodeOver("this episode is over; call reset() before step()")
         self._line += 1
-        self.steps += acts
+        by_agent = origin.by == "agent"
+        self.steps += acts and by_agent
+        self.human_steps += acts and not by_agent
         terminated = truncated = False
         info: dict[str, Any] = {}
         began = self._clock.monotonic()
@@ -317,7 +323,7 @@ class Episode:
             )
             info |= extra
             terminated = isinstance(action, a.Submit | a.GiveUp)
-            limit = self._limit(acts)
+            limit = self._limit(acts and by_agent)
             truncated = not terminated and limit is not None
             if truncated:
                 self._submission = {"kind": "limit", "answer": None, "reason": limit}
@@ -486,6 +492,7 @@ class Episode:
             "seed": self.variation.seed,
             "agent": self.agent,
             "steps": self.steps,
+            "human_steps": self.human_steps,
             "submission": self._submission,
             "usage": {**self.meter(), "machine_s": round(self._machine_s, 3)},
         }

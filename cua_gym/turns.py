@@ -62,7 +62,7 @@ class Turns:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._waiting: deque[tuple[object, By]] = deque()
+        self._waiting: deque[tuple[object, bool]] = deque()  # and whether it waits for the holder
         self._driving = False
         self._held = False
 
@@ -80,17 +80,22 @@ class Turns:
         self._hold(False)
 
     @contextmanager
-    def turn(self, by: By, timeout_s: float, stop: Stop | None = None) -> Iterator[None]:
+    def turn(
+        self, by: By, timeout_s: float, stop: Stop | None = None, *, looks: bool = False
+    ) -> Iterator[None]:
         """Drive alone.
+
+        Args:
+            looks: it changes nothing, and need not wait until a person gives the machine back.
 
         Raises:
             MachineBusy: it was not this caller's turn in time, or it was asked to stop.
         """
-        me = object()
+        me = (object(), by == "agent" and not looks)
         if stop is not None:
             stop.then(self._wake)
         with self._changed:
-            self._waiting.append((me, by))
+            self._waiting.append(me)
             try:
                 self._changed.wait_for(
                     lambda: self._is_next(me) or (stop is not None and stop.asked), timeout_s
@@ -99,7 +104,7 @@ class Turns:
                     raise MachineBusy(self._why())
                 self._driving = True
             finally:
-                self._waiting.remove((me, by))
+                self._waiting.remove(me)
                 self._changed.notify_all()
         try:
             yield
@@ -111,7 +116,7 @@ class Turns:
     def _is_next(self, me: object) -> bool:
         if self._driving:
             return False
-        served = (one for one, by in self._waiting if by == "human" or not self._held)
+        served = (one for one in self._waiting if not (self._held and one[1]))
         return next(served, None) is me
 
     def _why(self) -> str:

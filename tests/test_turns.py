@@ -86,6 +86,15 @@ def test_a_person_who_took_over_is_served_alone(turns: Turns) -> None:
     assert drivers.all() == ["first", "second"]
 
 
+def test_who_only_looks_need_not_wait_for_a_person(turns: Turns) -> None:
+    """While a person holds the machine an agent may look, and does not act."""
+    turns.take_over()
+    with turns.turn("agent", 1.0, looks=True):
+        pass
+    with pytest.raises(MachineBusy, match="a person"), turns.turn("agent", 0.05):
+        pytest.fail("an agent acted while a person held the machine")
+
+
 def test_a_call_under_way_comes_to_its_end(turns: Turns) -> None:
     """Taking over does not interrupt, and a person waits for it."""
     with turns.turn("agent", 1):

@@ -1,8 +1,9 @@
 """An agent that is a program of its own: a harness that speaks MCP.
 
 ``--agent "command: some-cli --mcp-config {mcp_config} {instruction_file}"`` starts the program with
-both bridges served to it, in a process group of its own, until it ends, submits, or its time is
-over. What it prints goes to ``agent.log`` in the attempt's folder. What becomes of it:
+both bridges served to it until it ends, submits, or its time is over; then it is ended with all
+that it started (`supervise`). What it prints goes to ``agent.log`` in the attempt's folder. What
+becomes of it:
 
 =====================================  =====================================================
 it submitted or gave up                judged
@@ -11,9 +12,9 @@ it ended with another status           ``unscored``, reason ``agent``
 a limit of steps or time was reached   judged; the program is killed
 =====================================  =====================================================
 
-In the command these stand for files and values: ``{mcp_config}`` and ``{mcp_config_stdio}`` (JSON
-with ``mcpServers``, over HTTP and for clients that start programs), ``{instruction_file}``,
-``{instruction}``. The environment has ``CUA_GYM_DESKTOP_URL``, ``CUA_GYM_DESKTOP_TOKEN``,
+In the command these stand for files and values, and other braces for themselves:
+``{mcp_config}`` and ``{mcp_config_stdio}`` (JSON with ``mcpServers``, over HTTP and for clients
+that start programs), ``{instruction_file}``, ``{instruction}``. The environment has ``CUA_GYM_DESKTOP_URL``, ``CUA_GYM_DESKTOP_TOKEN``,
 ``CUA_GYM_SHELL_URL`` and ``CUA_GYM_SHELL_TOKEN``, as far as the task's tool policy has the bridge.
 """
 
@@ -21,20 +22,22 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
-import string
 import subprocess
+import sys
 import tempfile
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from cua_gym.actions import Action
+from cua_gym.agent import supervise
 from cua_gym.agent.base import TaskInfo
 from cua_gym.agent.load import PREFIX
 from cua_gym.bridge.serve import Served, configuration, stdio_configuration
 from cua_gym.errors import AgentError
-from cua_gym.machine.commands import kill_argv, new_token
 
 if TYPE_CHECKING:
     from cua_gym.episode import Episode
@@ -43,11 +46,15 @@ __all__ = ["CommandAgent"]
 
 GRACE_S = 10.0
 """How long a program may take to end after it has submitted."""
+
+LOG_BYTES = 16 << 20
+"""Of what it prints are kept; what follows is read and let go."""
+
 _TICK_S = 0.2
 _TAIL_BYTES = 600
 _KILL_S = 15.0
-_MARK = "CUA_GYM_HARNESS"
-_NAMES = frozenset({"mcp_config", "mcp_config_stdio", "instruction_file", "instruction"})
+_NAMES = ("mcp_config", "mcp_config_stdio", "instruction_file", "instruction")
+_HOLE = re.compile(r"\{([a-z_]+)\}")
 
 
 class CommandAgent:
@@ -64,14 +71,9 @@ class CommandAgent:
         self._words = shlex.split(template)
         if not self._words:
             raise ValueError(f"{PREFIX} needs a command line behind it")
-        names = {
-            n for w in self._words for _, n, _, _ in string.Formatter().parse(w) if n is not None
-        }
-        if unknown := names - _NAMES:
+        if unknown := set(_HOLE.findall(template)) - set(_NAMES):
             known, not_known = (", ".join(f"{{{n}}}" for n in sorted(s)) for s in (_NAMES, unknown))
-            raise ValueError(
-                f"{PREFIX} knows {known}, not {not_known}; write {{{{ and }}}} for braces"
-            )
+            raise ValueError(f"{PREFIX} knows {known}, not {not_known}")
 
     def start(self, task: TaskInfo) -> None:
         """Nothing yet: the program is started when the episode is driven."""
@@ -84,43 +86,39 @@ class CommandAgent:
         """Run the program until it ends or the episode does.
 
         Raises:
-            AgentError: it could not be started, or ended with another status than 0.
+            AgentError: it ended with another status than 0.
         """
-        log = episode.folder.agent_log
         with (
             Served(episode) as served,
             tempfile.TemporaryDirectory(prefix="cua-gym-agent-") as folder,
-            log.open("wb") as output,
+            episode.folder.agent_log.open("wb") as kept,
         ):
             tell(f"to look on, and to take over: {served.view_link}")
-            mark = new_token()
-            words, variables = self._filled(served, Path(folder), mark)
-            try:
-                program = subprocess.Popen(
-                    ["setpriv", "--pdeathsig", "KILL", "--", *words],
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    cwd=folder,
-                    env=variables,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise AgentError(f"{words[0]} could not be started: {error}") from error
+            words, variables = self._filled(served, Path(folder))
+            program = subprocess.Popen(
+                [sys.executable, "-I", supervise.__file__, *words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                cwd=folder,
+                env=variables,
+                start_new_session=True,  # our Ctrl-C is not its
+            )
+            log = _Log(program, kept)
             try:
                 code = _run(program, served)
                 over = served.wait(0)
             finally:
-                _kill(program, mark)
+                _end(program)
+                log.close()
                 served.revoke()
         if over:  # submitted, a limit, or the machine was lost: the evaluation finds out
             return
         if code:
-            tail = log.read_bytes()[-_TAIL_BYTES:].decode("utf-8", "replace").strip()
-            raise AgentError(f"{words[0]} ended with status {code}; it said last: {tail}")
+            raise AgentError(f"{words[0]} ended with status {code}; it said last: {log.tail}")
         episode.leave("the program ended")
 
-    def _filled(self, served: Served, folder: Path, mark: str) -> tuple[list[str], dict[str, str]]:
+    def _filled(self, served: Served, folder: Path) -> tuple[list[str], dict[str, str]]:
         """The words of the command and its environment; files are for our account alone."""
         instruction = served.session.episode.variation.instruction
         values = {"instruction": instruction}
@@ -134,11 +132,48 @@ class CommandAgent:
             path = folder / f"{name}.{suffix}"
             path.write_text(text, encoding="utf-8")
             values[name] = str(path)
-        variables = {**os.environ, _MARK: mark}
+        variables = dict(os.environ)
         for bridge in served.bridges:
             variables[f"CUA_GYM_{bridge.upper()}_URL"] = served.url(bridge)
             variables[f"CUA_GYM_{bridge.upper()}_TOKEN"] = served.session.token(bridge)
-        return [word.format(**values) for word in self._words], variables
+        return [_HOLE.sub(lambda hole: values[hole[1]], word) for word in self._words], variables
+
+
+class _Log:
+    """Keeps what a program prints, within a bound, and its last words."""
+
+    def __init__(self, program: subprocess.Popen[bytes], kept: IO[bytes]) -> None:
+        assert program.stdout is not None
+        self._source = program.stdout
+        self._kept = kept
+        self._last = b""
+        self._thread = threading.Thread(target=self._read, name="cua-gym-agent-log", daemon=True)
+        self._thread.start()
+
+    @property
+    def tail(self) -> str:
+        """Its last words."""
+        return self._last.decode("utf-8", "replace").strip()
+
+    def close(self) -> None:
+        """All that held the other end has ended."""
+        self._thread.join(_KILL_S)
+        self._source.close()
+
+    def _read(self) -> None:
+        room = LOG_BYTES
+        dropped = 0
+        while part := os.read(self._source.fileno(), 65536):
+            self._last = (self._last + part)[-_TAIL_BYTES:]
+            dropped += len(part[room:])
+            try:
+                self._kept.write(part[:room])
+                self._kept.flush()
+            except OSError:  # the disk is full; the record's own lines find out and tell
+                room = 0
+            room = max(0, room - len(part))
+        if dropped:
+            self._kept.write(f"\n[{dropped} more bytes were not kept]\n".encode())
 
 
 def _run(program: subprocess.Popen[bytes], served: Served) -> int | None:
@@ -152,9 +187,11 @@ def _run(program: subprocess.Popen[bytes], served: Served) -> int | None:
     return program.returncode
 
 
-def _kill(program: subprocess.Popen[bytes], mark: str) -> None:
+def _end(program: subprocess.Popen[bytes]) -> None:
     """End the program and all that it started, whatever group or session they went to."""
-    subprocess.run(kill_argv(mark, _MARK), timeout=_KILL_S, check=False)
-    if program.poll() is None:
+    program.terminate()
+    try:
+        program.wait(_KILL_S)
+    except subprocess.TimeoutExpired:
         program.kill()
-    program.wait(_KILL_S)
+        program.wait()

@@ -30,4 +30,4 @@ class HumanAgent:
         with Served(episode, only_view=True) as served:
             tell(f"open this and take over: {served.view_link}")
             served.wait()
-            served.revoke()
+            served.judged()  # while the page still shows what comes of it

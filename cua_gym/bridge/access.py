@@ -175,7 +175,7 @@ class Guard:
         async def tell(message: Message) -> None:
             if message["type"] == "http.response.start":
                 given = Headers(raw=message["headers"]).get("mcp-session-id")
-                if given is not None:
+                if given is not None and begins:
                     lease.named(given)
             await send(message)
 

@@ -28,6 +28,9 @@ PICTURE_BYTES = 700_000
 """In base64 and with the rest of an answer it stays below 1 MiB, the most that the Python SDK's
 client takes in one event."""
 
+TYPED = 5000
+"""Characters at once: half a minute, which is as long as clients wait."""
+
 REST_S = 0.5
 """A screen that stands still for so long has settled, for who waits for it."""
 
@@ -118,7 +121,10 @@ def scroll(
 
 def type(  # noqa: A001 - what the tool is called everywhere
     call: Call,
-    text: Annotated[str, Field(description="Any Unicode; \\n presses Enter, \\t presses Tab.")],
+    text: Annotated[
+        str,
+        Field(max_length=TYPED, description="Any Unicode; \\n presses Enter, \\t presses Tab."),
+    ],
     frame: Frame = None,
 ) -> Reply:
     """Type text into whatever has the keyboard."""
@@ -196,7 +202,7 @@ def accessibility_tree(
     nodes: list[dict[str, Any]] = []
 
     def look(machine: Machine) -> Mapping[str, Any]:
-        nodes.extend(desktop.accessibility_tree(machine.shell, app))
+        nodes.extend(desktop.accessibility_tree(machine.shell, app, call.stop))
         return {"nodes": len(nodes)}
 
     step = call.use(_answered(look), acts=False)
@@ -213,8 +219,8 @@ def marks(call: Call) -> Reply:
     windows: list[desktop.Window] = []
 
     def look(machine: Machine) -> Mapping[str, Any]:
-        nodes.extend(desktop.accessibility_tree(machine.shell))
-        windows.extend(desktop.windows(machine.shell))
+        nodes.extend(desktop.accessibility_tree(machine.shell, stop=call.stop))
+        windows.extend(desktop.windows(machine.shell, call.stop))
         return {"nodes": len(nodes)}
 
     step = call.use(_answered(look), acts=False)
@@ -236,7 +242,7 @@ def clipboard_get(call: Call) -> Reply:
     held: dict[str, Any] = {"clipboard": None, "left_out": 0}
 
     def get(machine: Machine) -> Mapping[str, Any]:
-        if (text := desktop.clipboard(machine.shell)) is not None:
+        if (text := desktop.clipboard(machine.shell, call.stop)) is not None:
             # Whoever owns the clipboard may give bytes that are no text, and as many as he likes.
             told = (
                 text[:CLIPBOARD_TEXT].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
@@ -252,7 +258,7 @@ def clipboard_set(call: Call, text: str) -> Reply:
     """Put text into the clipboard."""
 
     def put(machine: Machine) -> Mapping[str, Any]:
-        desktop.set_clipboard(machine.shell, text)
+        desktop.set_clipboard(machine.shell, text, call.stop)
         return _LOOK
 
     step = call.use(_answered(put), acts=True)

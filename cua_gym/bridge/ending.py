@@ -42,7 +42,6 @@ def status(call: Call) -> Reply:
         "seconds_left": round(step.info["seconds_left"], 1),
         "tools": episode.actions.tools,
         "person_has_the_machine": episode.turns.held,
-        "over": episode.done,
     }
     return Reply(
         f"{facts['instruction']}\n\n{facts['steps_left']} steps and "

@@ -15,6 +15,9 @@ __all__ = ["Uploads"]
 LIMIT_BYTES = 1 << 30
 """Of all that is under way together."""
 
+LIMIT_FILES = 32
+"""Each is an open file of ours."""
+
 
 class Uploads:
     """Chunks by the path that they are for."""
@@ -42,6 +45,8 @@ class Uploads:
             )
             if total > LIMIT_BYTES:
                 raise ActionError(f"uploads under way are limited to {LIMIT_BYTES} bytes")
+            if file is None and len(self._files) >= LIMIT_FILES:
+                raise ActionError(f"{LIMIT_FILES} uploads are under way; end one with last=true")
             if file is None:
                 file = self._files[path] = tempfile.TemporaryFile()  # noqa: SIM115 - `close` does
             with space_errors(Path(tempfile.gettempdir(), "upload"), len(data)):

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cua_gym.machine.keymap import Keymap
+from cua_gym.turns import Stop
 
 __all__ = [
     "Button",
@@ -260,6 +261,9 @@ class Files(Protocol):
     def list(self, path: str) -> list[FileStat]:
         """See `Shell.list`."""
 
+    def abandon(self) -> None:
+        """Let the call under way fail, from another thread; the next one goes."""
+
 
 class Shell(Protocol):
     """Commands and files inside the computer, binary-safe, as a named guest account."""
@@ -273,6 +277,7 @@ class Shell(Protocol):
         stdin: bytes = b"",
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
+        stop: Stop | None = None,
     ) -> Completed:
         """Run a command; a ``str`` goes to ``bash -c``, a sequence is executed as it is.
 
@@ -282,6 +287,7 @@ class Shell(Protocol):
             user: guest account; None is the machine's desktop account, in its graphical session
                 (DISPLAY and session bus set). ``"root"`` is for setup and collection.
             stdin: bytes for standard input, which is then closed.
+            stop: when another thread asks, the tree is killed and what it printed is returned.
 
         Raises:
             MachineError: the channel failed. A command that fails is a value, not an error.

@@ -15,6 +15,7 @@ from typing import Any
 
 from cua_gym.errors import ActionError, MachineError
 from cua_gym.machine.base import Completed, Shell
+from cua_gym.turns import Stop
 
 __all__ = [
     "DesktopSilent",
@@ -84,13 +85,13 @@ class Window:
     type: str
 
 
-def windows(shell: Shell) -> list[Window]:
+def windows(shell: Shell, stop: Stop | None = None) -> list[Window]:
     """All windows, bottom to top.
 
     Raises:
         DesktopSilent: the X server or window manager did not answer.
     """
-    return [Window(**w) for w in _ask(shell, "windows")]
+    return [Window(**w) for w in _ask(shell, "windows", stop=stop)]
 
 
 def wait_window(
@@ -122,7 +123,9 @@ def wait_idle(shell: Shell, timeout_s: float = 60.0) -> bool:
     return idle
 
 
-def accessibility_tree(shell: Shell, app: str | None = None) -> list[dict[str, Any]]:
+def accessibility_tree(
+    shell: Shell, app: str | None = None, stop: Stop | None = None
+) -> list[dict[str, Any]]:
     """Shown nodes of all applications, depth first, or of those whose name contains ``app``.
 
     It takes a second or so per program, and 15 s and more for LibreOffice in an emulated guest.
@@ -130,7 +133,7 @@ def accessibility_tree(shell: Shell, app: str | None = None) -> list[dict[str, A
     ``states`` and, where it has them, ``text`` and ``value``.
     """
     tree: list[dict[str, Any]] = _ask(
-        shell, "tree", app=None if app is None else f"(?i){re.escape(app)}"
+        shell, "tree", stop=stop, app=None if app is None else f"(?i){re.escape(app)}"
     )
     return tree
 
@@ -216,14 +219,14 @@ def _cut(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-def clipboard(shell: Shell) -> str | None:
+def clipboard(shell: Shell, stop: Stop | None = None) -> str | None:
     """Text of the clipboard, None when it is empty or holds no text.
 
     Raises:
         DesktopSilent: its owner did not hand it over in time, or it is too long to be read whole.
     """
     argv = ["/usr/bin/xclip", "-selection", "clipboard", "-o", "-t", "UTF8_STRING"]
-    done = shell.run(argv, timeout_s=CLIPBOARD_S)
+    done = shell.run(argv, timeout_s=CLIPBOARD_S, stop=stop)
     if done.timed_out:
         raise DesktopSilent(f"the clipboard's owner gave no answer in {CLIPBOARD_S:g} s")
     if done.dropped:
@@ -235,7 +238,7 @@ def clipboard(shell: Shell) -> str | None:
     raise _silent("clipboard", done)
 
 
-def set_clipboard(shell: Shell, text: str) -> None:
+def set_clipboard(shell: Shell, text: str, stop: Stop | None = None) -> None:
     """Put any Unicode on the clipboard, for every program of the desktop account to paste.
 
     Raises:
@@ -246,17 +249,24 @@ def set_clipboard(shell: Shell, text: str) -> None:
         data = text.encode()
     except UnicodeEncodeError as error:
         raise ActionError(f"text for the clipboard is no Unicode: {error}") from error
-    done = shell.run(["/bin/sh", "-c", _SET_CLIPBOARD], stdin=data, timeout_s=CLIPBOARD_S)
+    argv = ["/bin/sh", "-c", _SET_CLIPBOARD]
+    done = shell.run(argv, stdin=data, timeout_s=CLIPBOARD_S, stop=stop)
     if done.timed_out:
         raise DesktopSilent(f"the clipboard was not set in {CLIPBOARD_S:g} s")
     if done.exit != 0:
         raise _silent("clipboard", done)
 
 
-def _ask(shell: Shell, operation: str, extra_s: float = 0.0, **arguments: Any) -> Any:
+def _ask(
+    shell: Shell,
+    operation: str,
+    extra_s: float = 0.0,
+    stop: Stop | None = None,
+    **arguments: Any,
+) -> Any:
     script = importlib.resources.files(__package__).joinpath("desktop_guest.py").read_bytes()
     argv = ["/usr/bin/python3", "-I", "-", operation, json.dumps(arguments)]
-    done = shell.run(argv, stdin=script, timeout_s=QUERY_S + extra_s)
+    done = shell.run(argv, stdin=script, timeout_s=QUERY_S + extra_s, stop=stop)
     if done.timed_out:
         raise DesktopSilent(f"the desktop gave no {operation} in {QUERY_S + extra_s:g} s")
     if done.exit != 0:

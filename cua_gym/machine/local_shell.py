@@ -30,6 +30,7 @@ from cua_gym.machine.local_wire import LocalWire, kill_local
 from cua_gym.machine.process import Running, check_size
 from cua_gym.machine.sftp import file_stat, guest_path
 from cua_gym.machine.tree import remove_tree
+from cua_gym.turns import Stop
 
 __all__ = ["LocalShell", "copy_folder"]
 
@@ -67,9 +68,10 @@ class LocalShell:
         stdin: bytes = b"",
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
+        stop: Stop | None = None,
     ) -> Completed:
         """Run a host process; ``user`` is not looked at."""
-        return self.start(command, cwd=cwd, env=env).complete(stdin, timeout_s)
+        return self.start(command, cwd=cwd, env=env).complete(stdin, timeout_s, stop)
 
     def start(
         self,
@@ -111,6 +113,9 @@ class LocalShell:
     def files(self) -> Self:
         """Itself: there is one account."""
         return self
+
+    def abandon(self) -> None:
+        """Nothing: files of this host do not hang."""
 
     def read(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes:
         """Bytes of a file below ``root``."""

@@ -18,6 +18,7 @@ from typing import Protocol
 from cua_gym.errors import ActionError, MachineError
 from cua_gym.machine.base import Completed, Stream
 from cua_gym.machine.commands import ABSENT, Command
+from cua_gym.turns import Stop
 
 __all__ = ["KEEP_BYTES", "Running", "Wire", "check_size"]
 
@@ -262,12 +263,14 @@ class Running:
             self._wire.stop()
             self._server.join()
 
-    def complete(self, stdin: bytes, timeout_s: float) -> Completed:
+    def complete(self, stdin: bytes, timeout_s: float, stop: Stop | None = None) -> Completed:
         """Feed it, wait, and kill it when its time is up: `cua_gym.machine.base.Shell.run`.
 
         Raises:
             MachineError: the wire broke, or the guard failed and nothing was run.
         """
+        if stop is not None:
+            stop.then(self._kill_quietly)
         try:
             self._put(stdin)  # a command need not read it, and may have ended already
             self._end_input()
@@ -280,6 +283,12 @@ class Running:
             self.close()
         out, err = self.output("stdout"), self.output("stderr")
         return Completed(code, out, err, timed_out, self.dropped)
+
+    def _kill_quietly(self) -> None:
+        try:
+            self.kill()
+        except MachineError:
+            pass  # who waits for its end meets the same fault
 
 
 def check_size(terminal: tuple[int, int]) -> None:

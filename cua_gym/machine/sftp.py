@@ -253,6 +253,11 @@ class SftpFiles:
             ]
         return sorted(found, key=lambda entry: entry.name)
 
+    def abandon(self) -> None:
+        """Let the call under way fail, from another thread; the next one goes."""
+        if self._cached is not None:
+            self._cached[1].get_channel().close()
+
     def free_bytes(self, path: str) -> int:
         """Bytes free where ``path`` lies."""
         with self._session(path) as client:

@@ -43,6 +43,7 @@ from cua_gym.machine.commands import (
 from cua_gym.machine.process import Running, check_size
 from cua_gym.machine.sftp import SftpFiles, guest_path
 from cua_gym.machine.ssh_connection import Pace, SshConnection
+from cua_gym.turns import Stop
 
 __all__ = ["AS_USER", "SshShell"]
 
@@ -124,6 +125,7 @@ class SshShell:
         stdin: bytes = b"",
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
+        stop: Stop | None = None,
     ) -> Completed:
         """See `cua_gym.machine.base.Shell.run`.
 
@@ -131,7 +133,7 @@ class SshShell:
         for no longer than another ``timeout_s``, or some seconds.
         """
         running = self._start(command, user, cwd, env or {}, None, timeout_s)
-        return running.complete(stdin, timeout_s)
+        return running.complete(stdin, timeout_s, stop)
 
     def start(
         self,

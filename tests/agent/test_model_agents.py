@@ -84,7 +84,7 @@ def test_it_does_a_task(
 def test_nothing_of_the_environment_is_kept(
     wire: Wire, serve: Serve, toy_task: Task, attempt: Callable[[], Row]
 ) -> None:
-    """Key and endpoint are in no file of the run, the key in no body; the model is in the result."""
+    """Key and endpoint are in no file of the run, the key in no body; the model is recorded."""
     server = serve(wire.does(*work(toy_task)), wire.does(("submit", {})))
     folder = attempt().folder
     assert folder is not None

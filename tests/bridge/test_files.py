@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from cua_gym.bridge import uploads
 from cua_gym.bridge.files import EDIT_BYTES, READ_BYTES
 from cua_gym.bridge.uploads import Uploads
 from cua_gym.errors import ActionError, MachineLost, OutOfSpace
@@ -333,3 +334,16 @@ def test_uploads_are_limited_together(monkeypatch: pytest.MonkeyPatch) -> None:
     uploads.close()
     assert uploads.add("b", 0, b"1") == 1
     uploads.close()
+
+
+def test_uploads_under_way_are_few(quick: Pair) -> None:
+    """Each is an open file of ours: one too many is refused, and ending one makes room."""
+    names = [f"half-{n}" for n in range(uploads.LIMIT_FILES + 1)]
+    for name in names[:-1]:
+        facts_of(quick.shell.call("upload", path=name, data_base64="YQ==", last=False))
+    assert "under way" in refusal_of(
+        quick.shell.call("upload", path=names[-1], data_base64="YQ==", last=False)
+    )
+    for name in names[:-1]:
+        facts_of(quick.shell.call("upload", path=name, data_base64="Yg==", offset=1))
+    assert (home(quick) / names[0]).read_bytes() == b"ab"

@@ -85,7 +85,7 @@ def test_twenty_pictures_stay_below_what_a_client_takes(
 def test_a_text_of_a_megabyte_is_refused_or_taken_whole(pair: Pair) -> None:
     """Long arguments arrive: typing refuses them by its own limit, a file takes them."""
     text = "ä" * 500_000
-    assert "at most 20000" in refusal_of(pair.desktop.call("type", text=text))
+    assert "at most 5000" in refusal_of(pair.desktop.call("type", text=text))
     assert facts_of(pair.shell.call("write_file", path="long", content=text))["bytes"] == 1_000_000
 
 

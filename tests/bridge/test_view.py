@@ -396,6 +396,9 @@ def test_take_over_and_give_back(served: Served, page: Page) -> None:
     assert agents["by"] == "agent"
     assert click["action"] == a.action_to_dict(a.Click(120, 120))
     assert typed["call"] == {"bridge": "view", "tool": "type", "arguments": {"text": "A"}}
+    # What a person does is not taken from what the agent may do.
+    episode = served.session.episode
+    assert (episode.steps, episode.human_steps) == (1, 2)
 
 
 def test_an_impossible_action_of_a_person(served: Served, page: Page) -> None:
