@@ -14,8 +14,9 @@ a limit of steps or time was reached   judged; the program is killed
 
 In the command these stand for files and values, and other braces for themselves:
 ``{mcp_config}`` and ``{mcp_config_stdio}`` (JSON with ``mcpServers``, over HTTP and for clients
-that start programs), ``{instruction_file}``, ``{instruction}``. The environment has ``CUA_GYM_DESKTOP_URL``, ``CUA_GYM_DESKTOP_TOKEN``,
-``CUA_GYM_SHELL_URL`` and ``CUA_GYM_SHELL_TOKEN``, as far as the task's tool policy has the bridge.
+that start programs), ``{instruction_file}``, ``{instruction}``. The environment has
+``CUA_GYM_DESKTOP_URL``, ``CUA_GYM_DESKTOP_TOKEN``, ``CUA_GYM_SHELL_URL`` and
+``CUA_GYM_SHELL_TOKEN``, as far as the task's tool policy has the bridge.
 """
 
 from __future__ import annotations
