@@ -15,7 +15,7 @@ from cua_gym.grading.check import Fails, GradingError, Item, Verdict, check, ver
 from .numbers_dates import DEFAULT_RELATIVE, close
 from .packages import reading
 from .text import Pattern, whole_match
-from .workbooks import Cell, Sheets, computed, corners, names_in, read_book, styled
+from .workbooks import Cell, Sheets, computed, corners, names_in, read_book, recomputed, styled
 
 
 def same_value(seen: Any, wanted: Any, absolute: float, relative: float) -> bool:
@@ -73,13 +73,15 @@ def cell(
     absolute: float = 0.0,
     relative: float = DEFAULT_RELATIVE,
     formula: Pattern = "",
+    anew: bool = False,
 ) -> Verdict:
     """One cell's value, typed or computed; numbers within the larger tolerance.
 
     ``formula`` is a pattern that the cell's formula must match wholly, for tasks that ask for
     one; it is written as in xlsx, ``=SUM\\(A1:A9\\)``, for an ods too. It refuses a number written
     as text, an error value, an empty cell for 0, and the right value in another cell or sheet. A
-    formula whose value is not stored, or is said to be old, is computed by LibreOffice.
+    formula whose value is not stored, or is said to be old, is computed by LibreOffice; ``anew``
+    has it believe no stored value, for tasks in which one might be forged.
     """
     data = item.bytes()
     name = cell.upper()
@@ -88,7 +90,7 @@ def cell(
     if formula and not whole_match(formula, found.formula or ""):
         raise Fails(f"{sheet}!{cell} has not such a formula", seen=found.formula, wanted=formula)
     if found.formula is not None or book.spread:
-        found = computed(data)[sheet].get(name, Cell(None))
+        found = (recomputed if anew else computed)(data)[sheet].get(name, Cell(None))
     same = same_value(found.value, expected, absolute, relative)
     return verdict(same, f"{sheet}!{cell}", seen=found.value, wanted=expected)
 

@@ -80,20 +80,28 @@ def read_book(data: bytes) -> Book:
     raise Fails("neither xlsx nor ods", seen=sorted(package.names)[:20])
 
 
-@once
 def computed(data: bytes) -> Sheets:
-    """All non-empty cells, formulas computed by LibreOffice where that is needed.
-
-    What changes by itself (``NOW``, ``RAND``) or reaches outside the workbook is ``#N/A``, and
-    so is what depends on it: the same workbook always has the same values.
+    """All non-empty cells, formulas computed anew (`recomputed`) where that is needed.
 
     Raises:
         Fails: no such workbook, or it cannot be computed.
         GradingError: LibreOffice is needed, and not there or not working.
     """
     book = read_book(data)
-    if not book.stale:
-        return book.sheets
+    return recomputed(data) if book.stale else book.sheets
+
+
+@once
+def recomputed(data: bytes) -> Sheets:
+    """All non-empty cells, what is stored for formulas not believed: LibreOffice computes them.
+
+    What changes by itself (``NOW``, ``RAND``) or reaches outside the workbook is ``#N/A``, and
+    so is what depends on it: the same workbook always has the same values.
+
+    Raises:
+        As `computed`.
+    """
+    book = read_book(data)
     plain = _plain_xlsx(data) if book.kind == "xlsx" else _plain_ods(Package(data, "workbook"))
     values = read_book(recalculated(plain, book.kind)).sheets
     return {

@@ -74,6 +74,9 @@ def test_a_value_that_is_said_to_be_old_is_computed(judge: Judge):
     assert not cell(judge, data, "B2", 0).passed
     kept = stored(book(FORMULA), "B2", "", "5")
     assert cell(judge, kept, "B2", 5).passed
+    forged = {"sheet": "S", "cell": "B2", "formula": r"=A1\*2", "anew": True}
+    assert not judge("spreadsheets.cell", kept, expected=5, **forged).passed
+    assert judge("spreadsheets.cell", kept, expected=4, **forged).passed
 
 
 @pytest.mark.slow
