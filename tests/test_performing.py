@@ -84,11 +84,12 @@ def test_what_is_the_agents_own_fault(hand: Performer, error: Exception) -> None
     assert "no" in extra["action_error"]
 
 
-def test_what_is_not_is_raised(hand: Performer) -> None:
+def test_what_is_not_is_raised(toy: FakeMachine, hand: Performer) -> None:
     """A lost machine is no action's fault."""
 
     def work(machine: object) -> dict[str, object]:
-        raise MachineLost("gone")
+        toy.fault = MachineLost("gone")
+        raise toy.fault
 
     with pytest.raises(MachineLost):
         hand.use(work, None)

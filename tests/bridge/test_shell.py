@@ -82,14 +82,16 @@ def test_no_character_is_cut_in_two(quick: Pair) -> None:
 
 
 def test_ten_megabytes_on_both_streams(quick: Pair) -> None:
-    """Nothing is held up, and all of it can be asked for."""
+    """Nothing is held up; what was kept can be asked for, and what was not is counted."""
     answer = run(quick, "head -c 10485760 /dev/zero & head -c 10485760 /dev/zero >&2; wait")
     assert (answer["exit"], answer["timed_out"]) == (0, False)
-    assert (answer["stdout_size"], answer["stderr_size"]) == (10 << 20, 10 << 20)
-    said = text_of(quick.shell.call("poll", job=answer["job"], stdout_from=10485000))
-    assert f"[{10485760 - SHOWN_BYTES} more bytes: poll job" in said  # of stderr
+    out, err = answer["stdout_size"], answer["stderr_size"]
+    assert min(out, err) >= 4 << 20
+    assert out + err + answer.get("dropped", 0) == 20 << 20
+    said = text_of(quick.shell.call("poll", job=answer["job"], stdout_from=out - 1000))
+    assert f"[{err - SHOWN_BYTES} more bytes: poll job" in said
     assert f"stderr_from={SHOWN_BYTES}]" in said
-    beyond = quick.shell.call("poll", job=answer["job"], stdout_from=10**30, stderr_from=10485760)
+    beyond = quick.shell.call("poll", job=answer["job"], stdout_from=10**30, stderr_from=err)
     assert text_of(beyond) == "[exit 0]"
 
 
