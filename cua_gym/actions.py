@@ -8,6 +8,7 @@ positive is right and down. After every action no key or button stays down unles
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Mapping
 from typing import Any, Literal, get_args, get_type_hints
@@ -73,7 +74,10 @@ class MouseUp:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Drag:
-    """Press ``button`` at the first point, move through the others, release at the last."""
+    """Press ``button`` at the first point, move through the others, release at the last.
+
+    A path is at most 20,000 pixels long.
+    """
 
     path: tuple[tuple[int, int], ...]
     button: ButtonName = "left"
@@ -165,6 +169,8 @@ _CLASSES = {name: cls for cls, name in _NAMES.items()}
 _LIMITS = {"count": (1, 3), "dx": (-100, 100), "dy": (-100, 100)}
 _SECONDS = {"seconds": (0.0, 60.0), "timeout_s": (0.0, 600.0)}
 MAX_TEXT = 20_000
+MAX_PATH_PX = 20_000
+"""A drag of a quarter of a minute."""
 
 
 def action_to_dict(action: Action) -> dict[str, Any]:
@@ -252,7 +258,9 @@ def _checked(owner: str, name: str, hint: Any, value: Any) -> Any:
     for point in value:
         if not isinstance(point, tuple | list) or len(point) != 2:
             raise refuse("a list of (x, y) points")
-        points.append(tuple(_integer(v, None, refuse) for v in point))
+        points.append(tuple(_integer(v, (-MAX_PATH_PX, MAX_PATH_PX), refuse) for v in point))
+    if sum(math.dist(a, b) for a, b in itertools.pairwise(points)) > MAX_PATH_PX:
+        raise refuse(f"at most {MAX_PATH_PX} pixels long")
     return tuple(points)
 
 

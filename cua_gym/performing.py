@@ -11,7 +11,7 @@ from typing import Any
 
 from cua_gym import actions as a
 from cua_gym.clock import Clock
-from cua_gym.errors import ActionError
+from cua_gym.errors import ActionError, MachineError
 from cua_gym.machine.base import Machine
 from cua_gym.machine.hands import Hands
 from cua_gym.machine.settle import Settle, Settled, settle
@@ -22,6 +22,9 @@ __all__ = ["Performer"]
 
 POINTER_QUIET_S = 0.025
 """A bare pointer move repaints once; nothing else is waited for."""
+
+PROBE_S = 20.0
+"""An emulated guest under load answers in a second or two."""
 
 SHELL_TEXT_LIMIT = 64 * 1024
 
@@ -80,6 +83,9 @@ class Performer:
         except ActionError as error:
             extra["action_error"] = str(error)
             rule = self._at_once
+        except MachineError as error:
+            extra["action_error"] = self._excuse(error)
+            rule = self._at_once
         return settle(screen, serial, rule, self._clock), extra
 
     def use(
@@ -98,7 +104,28 @@ class Performer:
             return None, {"action_error": str(error)}
         except OSError as error:
             return None, {"action_error": f"{type(error).__name__}: {error}"}
+        except MachineError as error:
+            return None, {"action_error": self._excuse(error)}
         return (settle(screen, serial, rule, self._clock) if rule else None), extra
+
+    def _excuse(self, error: MachineError) -> str:
+        """What to tell the agent of a fault that its own account may have caused.
+
+        It can stop its X server, its file server or every program that would answer. As long as
+        the machine is well and root's side of the guest answers, that is no fault of the machine,
+        and no way out of a verdict.
+
+        Raises:
+            MachineError: the machine itself is not well.
+        """
+        self._machine.check()
+        try:
+            done = self._machine.shell.run(["true"], user="root", timeout_s=PROBE_S)
+        except MachineError:
+            raise error from None
+        if done.exit != 0:
+            raise error
+        return f"{type(error).__name__}: {error}"
 
     def _wait(self, seconds: float, stop: Stop | None) -> bool:
         if stop is not None:

@@ -61,7 +61,10 @@ class Verdict:
         self._log = log
 
     def give(self, outcome: Outcome) -> None:
-        """This is what the attempt came to."""
+        """This is what the attempt came to. The first verdict stands; others are only logged."""
+        if self.outcome is not None:
+            self._log(f"after the verdict: {outcome}")
+            return
         self.outcome = outcome
         self.write()
         self._log(f"outcome: {outcome}")

@@ -100,3 +100,13 @@ def test_only_a_valid_action_has_a_json_form() -> None:
     """A NaN would end the record, and so the attempt, instead of the agent's step."""
     with pytest.raises(ActionError, match="seconds from 0 to 60"):
         a.action_to_dict(a.Wait(float("nan")))
+
+
+def test_a_path_has_a_length() -> None:
+    """A drag that would take minutes is refused, however many points it has."""
+    there_and_back = [(0, 0), (1000, 0)] * 10
+    assert isinstance(a.action_from_dict({"type": "drag", "path": there_and_back}), a.Drag)
+    with pytest.raises(ActionError, match="at most 20000 pixels"):
+        a.action_from_dict({"type": "drag", "path": there_and_back * 3})
+    with pytest.raises(ActionError, match="to 20000"):
+        a.action_from_dict({"type": "drag", "path": [(0, 0), (10**400, 0)]})

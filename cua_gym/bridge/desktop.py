@@ -14,10 +14,9 @@ from pydantic import Field
 
 from cua_gym import actions as a
 from cua_gym.bridge.marks import mark
-from cua_gym.bridge.pictures import encode
+from cua_gym.bridge.pictures import check, encode
 from cua_gym.bridge.session import Call
 from cua_gym.bridge.tools import Reply, fitting
-from cua_gym.errors import ActionError
 from cua_gym.machine import desktop
 from cua_gym.machine.base import Machine
 from cua_gym.steps import Step
@@ -61,7 +60,15 @@ def screenshot(
     scale: Annotated[float, Field(description="Above 0, at most 1; smaller is cheaper.")] = 1.0,
 ) -> Reply:
     """Look at the screen, or at a part of it, as it is now."""
-    return _shown(call.use(lambda machine: _LOOK, acts=False), region=region, scale=scale)
+
+    def look(machine: Machine) -> Mapping[str, Any]:
+        check(region, scale, machine.screen.size)
+        return _LOOK
+
+    step = call.use(look, acts=False)
+    if _fault(step):
+        return _shown(step)
+    return _shown(step, region=region, scale=scale)
 
 
 def move(call: Call, x: X, y: Y, frame: Frame = None) -> Reply:
@@ -205,7 +212,7 @@ def accessibility_tree(
         nodes.extend(desktop.accessibility_tree(machine.shell, app, call.stop))
         return {"nodes": len(nodes)}
 
-    step = call.use(_answered(look), acts=False)
+    step = call.use(look, acts=False)
     screen = call.episode.actions.screen
     found = desktop.filter_tree(nodes, role=role, name=name, app=app, screen=screen)
     shown = fitting(found.nodes, TREE_BYTES)
@@ -223,7 +230,7 @@ def marks(call: Call) -> Reply:
         windows.extend(desktop.windows(machine.shell, call.stop))
         return {"nodes": len(nodes)}
 
-    step = call.use(_answered(look), acts=False)
+    step = call.use(look, acts=False)
     rgb, found = mark(step.frame.rgb, nodes, windows)
     listed: list[dict[str, Any]] = [
         {"number": m.number, "role": m.role, "name": m.name[:MARK_NAME], "box": list(m.box)}
@@ -250,7 +257,7 @@ def clipboard_get(call: Call) -> Reply:
             held.update(clipboard=told, left_out=max(0, len(text) - CLIPBOARD_TEXT))
         return held
 
-    step = call.use(_answered(get), acts=False)
+    step = call.use(get, acts=False)
     return _told(step, held["clipboard"] or "the clipboard holds no text", **held)
 
 
@@ -261,7 +268,7 @@ def clipboard_set(call: Call, text: str) -> Reply:
         desktop.set_clipboard(machine.shell, text, call.stop)
         return _LOOK
 
-    step = call.use(_answered(put), acts=True)
+    step = call.use(put, acts=True)
     return _told(step, "done")
 
 
@@ -269,21 +276,6 @@ TOOLS: Sequence[Callable[..., Reply]] = (
     screenshot, move, click, mouse_down, mouse_up, drag, scroll, type, key, key_down, key_up, wait,
     cursor_position, screen_size, accessibility_tree, marks, clipboard_get, clipboard_set,
 )  # fmt: skip
-
-
-def _answered(
-    ask: Callable[[Machine], Mapping[str, Any]],
-) -> Callable[[Machine], Mapping[str, Any]]:
-    """A desktop that gives no answer is the agent's doing as likely as not; it is no fault."""
-
-    def work(machine: Machine) -> Mapping[str, Any]:
-        try:
-            return ask(machine)
-        except desktop.DesktopSilent as error:
-            machine.check()
-            raise ActionError(str(error)) from error
-
-    return work
 
 
 def _fault(step: Step) -> str | None:

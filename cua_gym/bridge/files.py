@@ -18,7 +18,7 @@ from cua_gym.bridge.paths import absolute, from_base64, told_name
 from cua_gym.bridge.session import Call
 from cua_gym.bridge.shell import told
 from cua_gym.bridge.tools import Reply, fitting
-from cua_gym.errors import ActionError, MachineError
+from cua_gym.errors import ActionError
 from cua_gym.machine.base import Files, FileStat, Machine
 
 __all__ = ["FILES"]
@@ -214,12 +214,7 @@ def _with_file(
     def use(machine: Machine) -> Mapping[str, Any]:
         name = absolute(path, machine)
         call.stop.then(machine.shell.files.abandon)
-        try:
-            found.update(work(machine.shell.files, name))
-        except MachineError as error:
-            # The account's own full disk, or what it did to its own server, is no fault of ours.
-            machine.check()
-            raise ActionError(str(error)) from error
+        found.update(work(machine.shell.files, name))
         # The content itself is the guest's; the record says how much of it was moved.
         return {"file": {k: v for k, v in found.items() if not isinstance(v, str | list)}}
 

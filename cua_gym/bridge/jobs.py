@@ -17,7 +17,7 @@ RUNNING = 16
 """At most so many at once; each is a channel to the guest and its buffers."""
 
 KEPT = 8
-"""Finished ones whose output is kept, at most 128 MiB each."""
+"""Finished ones whose output is kept, at most 32 MiB each."""
 
 
 class Jobs:

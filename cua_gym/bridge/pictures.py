@@ -20,7 +20,7 @@ from PIL import Image
 from cua_gym.errors import ActionError
 from cua_gym.record.png import PngEncoder
 
-__all__ = ["Picture", "Region", "encode"]
+__all__ = ["Picture", "Region", "check", "encode"]
 
 Region = tuple[int, int, int, int]
 Rgb = npt.NDArray[np.uint8]
@@ -80,6 +80,16 @@ def encode(
             raise ValueError(f"no picture has {limit_bytes} bytes; a pixel takes {len(data)}")
         scale = max(scale * _SHRINK, 1 / max(width, height))
         small = _scaled(part, scale)
+
+
+def check(region: Region | None, scale: float, size: tuple[int, int]) -> None:
+    """See that there is such a picture of a screen of ``size`` (width, height).
+
+    Raises:
+        ActionError: as `encode`.
+    """
+    _clipped(region, *size)
+    _checked(scale)
 
 
 def _clipped(region: Region | None, width: int, height: int) -> Region:

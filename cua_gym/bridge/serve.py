@@ -33,7 +33,7 @@ from cua_gym.episode import Episode
 from cua_gym.errors import MachineError
 from cua_gym.grading.outcome import Outcome
 
-__all__ = ["HOST", "Served", "configuration", "stdio_configuration"]
+__all__ = ["HOST", "Served", "bound", "configuration", "stdio_configuration"]
 
 HOST = "127.0.0.1"
 LEAVE_S = 5.0
@@ -78,29 +78,43 @@ def stdio_configuration(served: Served) -> dict[str, Any]:
     }
 
 
+def bound(port: int) -> socket.socket:
+    """A port of the loopback interface; 0 takes a free one.
+
+    Raises:
+        OSError: it cannot be had.
+    """
+    # Named TCP, or asyncio leaves Nagle's algorithm on: 40 ms a call.
+    one = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        one.bind((HOST, port))
+    except OSError as error:
+        one.close()
+        why = f"port {port} cannot be had ({error.strerror}); choose another, or 0 for any"
+        raise OSError(error.errno, why) from error
+    return one
+
+
 class Served:
     """A context manager: bridges and live view of an episode while it is entered.
 
-    It may be made before the episode is prepared, to find out that the port is free.
 
     Args:
-        port: on the loopback interface; 0 takes a free one.
+        at: where to listen, from `bound`; None takes a free port.
         only_view: no bridges; the agent is in this process, or a person.
         until_left: end the attempt when every stdio end that had come is gone.
 
     Attributes:
         session: tokens, calls, and the end.
         left: whether it ended because its clients had gone.
-
-    Raises:
-        OSError: the port is taken.
     """
 
     def __init__(
         self,
         episode: Episode,
         *,
-        port: int = 0,
+        at: socket.socket | None = None,
         only_view: bool = False,
         until_left: bool = False,
     ) -> None:
@@ -111,14 +125,7 @@ class Served:
         self._present = 0
         self._came = False
         self._away_since = 0.0
-        # Named TCP, or asyncio leaves Nagle's algorithm on: 40 ms a call.
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            self._socket.bind((HOST, port))
-        except OSError:
-            self._socket.close()
-            raise
+        self._socket = bound(0) if at is None else at
         self.origin = f"http://{HOST}:{self._socket.getsockname()[1]}"
         self._guard = self._app()
         config = uvicorn.Config(

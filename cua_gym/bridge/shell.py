@@ -26,6 +26,9 @@ __all__ = ["PROGRAMS", "told"]
 SHOWN_BYTES = 30_000
 """Of each stream in one answer; models pay for every word."""
 
+KEPT_BYTES = 16 << 20
+"""Of each stream of a job; all jobs together keep less than a GiB."""
+
 MAX_WAIT_S = 60.0
 QUIET_S = 0.3
 """A terminal that has said nothing for so long waits for its user."""
@@ -102,7 +105,7 @@ def poll(
 
 
 def kill(call: Call, job: int) -> Reply:
-    """End a job with everything that it started."""
+    """End a job that runs, with everything that it started."""
     process = call.session.jobs.get(job)
 
     def work(machine: Machine) -> Mapping[str, Any]:
@@ -221,7 +224,9 @@ def _begin(
     jobs.require_room()
     if cwd is not None:
         cwd = absolute(cwd, machine)
-    process = machine.shell.start(command, cwd=cwd, env=env, terminal=terminal)
+    process = machine.shell.start(
+        command, cwd=cwd, env=env, terminal=terminal, keep_bytes=KEPT_BYTES
+    )
     number = jobs.add(process)
     if terminal is None:
         try:

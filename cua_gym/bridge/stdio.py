@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,6 +30,7 @@ from cua_gym.errors import CuaGymError
 __all__ = ["TOKEN_VARIABLE", "Unreachable", "serve_stdio", "split_link"]
 
 TOKEN_VARIABLE = "CUA_GYM_TOKEN"
+_LISTEN_S = 1.0
 _LONG_S = 900.0
 """Longer than any call takes; the server's own limits end calls."""
 
@@ -87,12 +89,22 @@ async def _forward(url: str, token: str) -> None:
     async with httpx2.AsyncClient(headers=headers, timeout=timeout, trust_env=False) as http:
         await _knock(http, url)
         async with anyio.create_task_group() as beside:
+            beside.start_soon(_end_unheard, os.dup(1))
             await beside.start(_stay, http, f"{url}/presence")
             remote, lost = await beside.start(_keep, http, url)
             async with stdio_server() as (incoming, outgoing):
                 server = _mirror(remote, lost)
                 await server.run(incoming, outgoing, server.create_initialization_options())
             beside.cancel_scope.cancel()
+
+
+async def _end_unheard(output: int) -> None:
+    """End when nobody reads our answers any more, though standard input stays open."""
+    reader = select.poll()
+    reader.register(output, 0)  # errors and hang-ups are always told
+    while not reader.poll(0):
+        await anyio.sleep(_LISTEN_S)
+    os._exit(0)  # a thread still reads standard input, and nothing else is held here
 
 
 async def _knock(http: httpx2.AsyncClient, url: str) -> None:

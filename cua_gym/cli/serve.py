@@ -73,7 +73,7 @@ def serve(
 
     Exit codes: as of `cua-gym run`; 130 interrupted.
     """
-    from cua_gym.bridge.serve import Served
+    from cua_gym.bridge.serve import Served, bound
     from cua_gym.cli.run import exit_code, new_run, show_row
     from cua_gym.episode import Episode
     from cua_gym.grading.outcome import Outcome
@@ -85,12 +85,13 @@ def serve(
     progress = Progress()
     with answering() as answer:
         variation = find_task(task, None if folder is None else Suite(folder)).variation(seed)
+        try:
+            at = bound(port)
+        except OSError as error:
+            raise click.BadParameter(str(error.strerror), param_hint="'--http'") from error
         place = RunFolder.create(runs, new_run(runs), variation.task.name, agent)
         episode = Episode(variation, place, agent=agent)
-        try:
-            served = Served(episode, port=port, until_left=True)
-        except OSError as error:
-            raise click.BadParameter(str(error), param_hint="'--http'") from error
+        served = Served(episode, at=at, until_left=True)
         code = None
         try:
             with _ending_tidily():

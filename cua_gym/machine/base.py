@@ -301,6 +301,7 @@ class Shell(Protocol):
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
         terminal: tuple[int, int] | None = None,
+        keep_bytes: int | None = None,
     ) -> Process:
         """Start a command and leave it running; arguments as for `run`. Close what you started.
 
@@ -309,6 +310,7 @@ class Shell(Protocol):
         Args:
             terminal: ``(columns, rows)`` of a terminal that is its controlling one
                 (``TERM=xterm-256color``); it goes away at the end. Without, three pipes.
+            keep_bytes: of each stream; what follows is counted in `Process.dropped` and let go.
 
         Raises:
             MachineError: the channel failed.

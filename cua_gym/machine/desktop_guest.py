@@ -330,13 +330,14 @@ def straighten(nodes: list[dict[str, Any]]) -> None:
 def _add_contents(bus: Bus, nodes: list[dict[str, Any]]) -> None:
     """Text and value, of those that have them."""
     asked = [(n["reference"], _A11Y + "Accessible", "GetInterfaces", "", ()) for n in nodes]
+    replies = bus.ask(asked)
     for interface, key, call in (
         ("Text", "text", (_A11Y + "Text", "GetText", "(ii)", (0, MAX_TEXT))),
         ("Value", "value", (_PROPERTIES, "Get", "(ss)", (_A11Y + "Value", "CurrentValue"))),
     ):
         have = [
             node
-            for node, reply in zip(nodes, bus.ask(asked), strict=True)
+            for node, reply in zip(nodes, replies, strict=True)
             if reply is not None and _A11Y + interface in reply[0]
         ]
         for node, reply in zip(have, bus.ask([(n["reference"], *call) for n in have]), strict=True):

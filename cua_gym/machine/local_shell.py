@@ -81,6 +81,7 @@ class LocalShell:
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
         terminal: tuple[int, int] | None = None,
+        keep_bytes: int | None = None,
     ) -> Running:
         """Start a host process; ``user`` is not looked at."""
         if self._closed:
@@ -107,7 +108,7 @@ class LocalShell:
                     f"the environment is too long: {len(wrapped.line)} bytes"
                 ) from error
             raise
-        return Running(wrapped, wire, terminal=terminal is not None)
+        return Running(wrapped, wire, terminal=terminal is not None, keep_bytes=keep_bytes)
 
     @property
     def files(self) -> Self:

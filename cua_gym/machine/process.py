@@ -69,12 +69,17 @@ class Running:
         terminal: whether they are a terminal: no standard error, a size, no end of input.
     """
 
-    def __init__(self, command: Command, wire: Wire, *, terminal: bool) -> None:
+    def __init__(
+        self, command: Command, wire: Wire, *, terminal: bool, keep_bytes: int | None = None
+    ) -> None:
         self._command = command
         self._wire = wire
         self._terminal = terminal
         self._changed = threading.Condition()
-        self._kept: dict[Stream, _Kept] = {s: _Kept(command.mark) for s in ("stdout", "stderr")}
+        keep = KEEP_BYTES if keep_bytes is None else keep_bytes
+        self._kept: dict[Stream, _Kept] = {
+            s: _Kept(command.mark, keep) for s in ("stdout", "stderr")
+        }
         self._exit: int | None = None
         self._fault: MachineError | None = None
         self._abandoned = False
@@ -304,8 +309,9 @@ def check_size(terminal: tuple[int, int]) -> None:
 class _Kept:
     """One output stream: everything before the mark, up to a bound."""
 
-    def __init__(self, mark: bytes) -> None:
+    def __init__(self, mark: bytes, keep_bytes: int) -> None:
         self.data = bytearray()
+        self._keep_bytes = keep_bytes
         self.dropped = 0
         self.code: int | None = None
         self._mark = mark
@@ -333,6 +339,6 @@ class _Kept:
         self._held = b""
 
     def _keep(self, part: bytes) -> None:
-        room = KEEP_BYTES - len(self.data)
+        room = self._keep_bytes - len(self.data)
         self.data += part[:room]
         self.dropped += max(0, len(part) - room)

@@ -24,7 +24,7 @@ from typing import Any, Literal
 import paramiko
 from paramiko import sftp
 
-from cua_gym.errors import MachineError, MachineLost, OutOfSpace
+from cua_gym.errors import MachineError, MachineLost, MachineTimeout, OutOfSpace
 from cua_gym.machine.base import FileStat
 from cua_gym.machine.ssh_connection import Pace, SshConnection
 
@@ -285,7 +285,7 @@ class SftpFiles:
                 yield client
             except OSError as error:
                 if isinstance(error, TimeoutError):
-                    raise
+                    raise self._stalled(client.get_channel(), error) from error
                 if client.get_channel().closed:
                     raise MachineLost(f"file {path!r}: the SFTP server ended: {error}") from error
                 if error.errno is None:
@@ -302,7 +302,11 @@ class SftpFiles:
             known, client = self._cached
             if known is transport and not client.get_channel().closed:
                 return client
-        client = _Client(self._connection.channel(self._ask), self._connection.pace())
+        channel = self._connection.channel(self._ask)
+        try:
+            client = _Client(channel, self._connection.pace())
+        except TimeoutError as error:
+            raise self._stalled(channel, error) from error
         self._cached = (client.get_channel().get_transport(), client)
         return client
 
@@ -311,6 +315,13 @@ class SftpFiles:
             channel.invoke_subsystem("sftp")
         else:
             channel.exec_command(self._server)
+
+    def _stalled(self, channel: paramiko.Channel, error: TimeoutError) -> Exception:
+        """What to raise; an account that stops its own server loses no more than that."""
+        if self._server is None:
+            return error
+        channel.close()
+        return MachineTimeout(f"the account's file server does not answer: {error}")
 
     def _refuse_if_full(self, client: _Client, folder: str, need: int, cause: Exception) -> None:
         """SFTP has no word for a full disk, only "Failure": look."""

@@ -132,7 +132,7 @@ class SshShell:
         ``timeout_s`` does not count connecting; a guest that had answered and is gone is waited
         for no longer than another ``timeout_s``, or some seconds.
         """
-        running = self._start(command, user, cwd, env or {}, None, timeout_s)
+        running = self._start(command, user, cwd, env or {}, None, wait_s=timeout_s)
         return running.complete(stdin, timeout_s, stop)
 
     def start(
@@ -143,12 +143,13 @@ class SshShell:
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
         terminal: tuple[int, int] | None = None,
+        keep_bytes: int | None = None,
     ) -> Running:
         """See `cua_gym.machine.base.Shell.start`.
 
         Each needs a session of the server while it runs (``MaxSessions``), and one more to kill.
         """
-        return self._start(command, user, cwd, env or {}, terminal)
+        return self._start(command, user, cwd, env or {}, terminal, keep_bytes=keep_bytes)
 
     def _start(
         self,
@@ -157,6 +158,8 @@ class SshShell:
         cwd: str | None,
         env: Mapping[str, str],
         terminal: tuple[int, int] | None,
+        *,
+        keep_bytes: int | None = None,
         wait_s: float = math.inf,
     ) -> Running:
         argv = argv_of(command)
@@ -179,7 +182,7 @@ class SshShell:
             self.write(script, script_of(command), user=user, mode=0o600)
         channel = self._exec(prepared.line, wait_s, terminal)
         wire = _Wire(channel, kill=lambda: self._kill(token), status=lambda: self._status(channel))
-        return Running(prepared, wire, terminal=terminal is not None)
+        return Running(prepared, wire, terminal=terminal is not None, keep_bytes=keep_bytes)
 
     def _command(
         self,

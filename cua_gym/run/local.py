@@ -111,6 +111,8 @@ def _attempt(plan: Plan, task: Task, choice: AgentChoice, seed: int) -> Row:
         return Row(task.name, choice.name, seed, outcome, None)
     if outcome != episode.outcome:
         episode.fail(outcome, trace)
+    assert episode.outcome is not None
+    outcome = episode.outcome  # a verdict that was reached stands
     losses = tuple(f"{loss.what}: {loss.message}" for loss in episode.losses)
     return Row(task.name, choice.name, seed, outcome, episode.folder.path, losses)
 

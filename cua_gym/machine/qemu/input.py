@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cua_gym.errors import ActionError, MachineBusy, MachineLost
+from cua_gym.errors import ActionError, MachineBusy, MachineError, MachineLost
 from cua_gym.machine.base import Button
 from cua_gym.machine.guest_ops import Ops
 from cua_gym.machine.keyboard import KEYS, canonical
@@ -134,7 +134,12 @@ class QemuInput:
             if self._buttons:
                 self.pointer(*self._screen.cursor)
             if self._caps_touched:
-                locked = self._ops.call("keymap", timeout_s=20.0).get("locked")
+                try:
+                    locked = self._ops.call("keymap", timeout_s=20.0).get("locked")
+                except MachineLost:
+                    raise
+                except MachineError:
+                    return  # whoever stopped the X server keeps its lock
                 if isinstance(locked, int) and locked & _X_LOCK_MASK:
                     self._key("caps_lock", True)
                     self._key("caps_lock", False)
