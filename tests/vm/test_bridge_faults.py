@@ -210,6 +210,7 @@ def test_a_stopped_x_server(attempt: Attempt) -> None:
     assert shell.facts("run", command="pkill -STOP -x Xorg")["exit"] == 0
     assert desktop.facts("screenshot")["frame"]
     assert "gave no answer" in desktop.refused("clipboard_get")
+    assert "keymap" in desktop.refused("type", text="abc")
     assert shell.facts("run", command="echo there")["stdout"] == "there\n"
     assert attempt.submitted().kind == "scored"
 
