@@ -207,6 +207,11 @@ class Episode:
         return self._done or self.outcome is not None
 
     @property
+    def phase(self) -> Phase:
+        """How far it has come."""
+        return self._phase
+
+    @property
     def seconds_left(self) -> float:
         """Time left to act, in seconds, never negative."""
         return max(0.0, self.max_seconds - (self._clock.monotonic() - self._began))

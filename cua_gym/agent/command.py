@@ -91,13 +91,15 @@ class CommandAgent:
         """
         with (
             Served(episode) as served,
-            tempfile.TemporaryDirectory(prefix="cua-gym-agent-") as folder,
+            tempfile.TemporaryDirectory(
+                prefix="cua-gym-agent-", ignore_cleanup_errors=True
+            ) as folder,
             episode.folder.agent_log.open("wb") as kept,
         ):
             tell(f"to look on, and to take over: {served.view_link}")
             words, variables = self._filled(served, Path(folder))
             program = subprocess.Popen(
-                [sys.executable, "-I", supervise.__file__, *words],
+                [sys.executable, "-I", supervise.__file__, folder, *words],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,

@@ -1,10 +1,10 @@
-"""Runs one program and ends with everything that it started: ``python supervise.py PROGRAM ...``.
+"""Runs one program and ends with everything it started: ``supervise.py FOLDER PROGRAM ...``.
 
 It is the reaper of all below it, so a process that forked twice, made its own session and cleared
 its environment is still found. When the program ends, when told by SIGTERM, or when the process
-that started it dies, it kills all of them, and ends with the program's status, 128 + n after signal
-n. A program of its own, so that it works after a ``kill -9`` of ours; the standard library is all
-it uses.
+that started it dies, it kills all of them, removes the folder that the program was given, and ends
+with the program's status, 128 + n after signal n. It is a program of its own, so that it works
+after a ``kill -9`` of ours, and uses the standard library alone.
 
 Source: prctl(2), PR_SET_CHILD_SUBREAPER and PR_SET_PDEATHSIG.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -22,8 +23,15 @@ _CHILD_SUBREAPER = 36
 _NOT_FOUND = 127
 
 
-def main(words: list[str]) -> int:
-    """Run it; its status."""
+def main(folder: str, words: list[str]) -> int:
+    """Run it and remove the folder; its status."""
+    try:
+        return _run(words)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(words: list[str]) -> int:
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl(_CHILD_SUBREAPER, 1, 0, 0, 0)
     parent = os.getppid()
@@ -78,4 +86,4 @@ def _kill_children() -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main(sys.argv[1], sys.argv[2:]))

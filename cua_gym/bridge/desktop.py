@@ -16,7 +16,7 @@ from cua_gym import actions as a
 from cua_gym.bridge.marks import mark
 from cua_gym.bridge.pictures import check, encode
 from cua_gym.bridge.session import Call
-from cua_gym.bridge.tools import Reply, fitting
+from cua_gym.bridge.tools import OURS, Reply, fitting
 from cua_gym.machine import desktop
 from cua_gym.machine.base import Machine
 from cua_gym.steps import Step
@@ -281,7 +281,7 @@ TOOLS: Sequence[Callable[..., Reply]] = (
 def _fault(step: Step) -> str | None:
     info = step.info
     if "error" in info:
-        return f"the machine failed, the episode is over: {info['error']}"
+        return OURS
     fault = info.get("action_error")
     return None if fault is None else str(fault)
 

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from cua_gym import actions as a
 from cua_gym.bridge.session import Call
-from cua_gym.bridge.tools import Reply
+from cua_gym.bridge.tools import OURS, Reply
 
 __all__ = ["TOOLS", "instructions"]
 
@@ -65,7 +65,7 @@ def instructions(call_it: str, task: str) -> str:
 def _ended(call: Call, action: a.Action) -> Reply:
     step = call.act(action)
     if "error" in step.info:
-        return Reply(f"the machine failed: {step.info['error']}", error=True)
+        return Reply(OURS, error=True)
     fault = step.info.get("action_error")
     if fault is not None:
         return Reply(str(fault), error=True)

@@ -16,7 +16,7 @@ from cua_gym import actions as a
 from cua_gym.bridge.excerpt import excerpt
 from cua_gym.bridge.paths import absolute
 from cua_gym.bridge.session import Call
-from cua_gym.bridge.tools import Reply
+from cua_gym.bridge.tools import OURS, Reply
 from cua_gym.errors import ActionError, MachineError
 from cua_gym.machine.base import Machine, Process
 from cua_gym.steps import Step
@@ -203,7 +203,7 @@ def told(step: Step, text: str, known: Mapping[str, Any]) -> Reply:
         "seconds_left": round(info["seconds_left"], 1),
     }
     if "error" in info:
-        return Reply(f"the machine failed, the episode is over: {info['error']}", facts, error=True)
+        return Reply(OURS, facts, error=True)
     if "action_error" in info:
         return Reply(info["action_error"], facts, error=True)
     if "limit" in info:

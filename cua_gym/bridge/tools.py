@@ -33,7 +33,7 @@ from cua_gym.errors import CuaGymError
 from cua_gym.steps import EpisodeOver
 from cua_gym.turns import Stop
 
-__all__ = ["Reply", "Tool", "fitting", "make_server"]
+__all__ = ["OURS", "Reply", "Tool", "fitting", "make_server"]
 
 CALLS = 40
 """Calls of one bridge under way or waiting for their turn; each has a thread. More wait for one."""
@@ -41,6 +41,9 @@ CALLS = 40
 ANSWER_BYTES = (1 << 20) - 8192
 """Longest answer, with room for the protocol's own words: 1 MiB is the most that the Python SDK's
 client takes in one event, and a longer one ends its connection."""
+
+OURS = "the attempt cannot go on, by no fault of yours; it is over"
+"""What an agent is told of a lost machine or a full disk; the cause is the host's affair."""
 
 PROGRESS_S = 5.0
 """How often a call that takes long says so, to clients that asked to be told."""

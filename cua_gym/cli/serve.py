@@ -104,10 +104,14 @@ def serve(
                     progress.phase("grading")
                     outcome = served.judged()
                     episode.close()
-        except KeyboardInterrupt:
-            code = 130
+        except (KeyboardInterrupt, click.ClickException) as error:
+            # Told to stop, or nobody reads what is printed.
             if episode.outcome is None:
-                episode.fail(Outcome.unscored("stopped", "act", "the server was told to stop"))
+                why = error.message if isinstance(error, click.ClickException) else "told to stop"
+                episode.fail(Outcome.unscored("stopped", episode.phase, f"the server ended: {why}"))
+            if isinstance(error, click.ClickException):
+                raise
+            code = 130
             assert episode.outcome is not None
             outcome = episode.outcome
         finally:
@@ -136,7 +140,7 @@ def _loopback_port(http: str) -> int:
 
 @contextmanager
 def _ending_tidily() -> Iterator[None]:
-    """SIGTERM is as Ctrl-C: the outcome is written, the machine given back."""
+    """SIGTERM and SIGHUP are as Ctrl-C: the outcome is written, the machine given back."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -144,11 +148,12 @@ def _ending_tidily() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {s: signal.signal(s, interrupt) for s in (signal.SIGTERM, signal.SIGHUP)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _wait(served: Served, episode: Episode, progress: Progress) -> None:

@@ -204,20 +204,16 @@ def test_a_flood_of_words_is_bounded(attempt: Run, monkeypatch: pytest.MonkeyPat
 
 def test_all_ends_when_the_run_is_killed(tmp_path: Path) -> None:
     """The supervisor hears of it, as nobody else would."""
-    words = [
-        sys.executable,
-        "-I",
-        supervise.__file__,
-        "sh",
-        "-c",
-        "setsid sleep 74.25 & sleep 74.5",
-    ]
+    folder = tmp_path / "given"
+    folder.mkdir()
+    script = "setsid sleep 74.25 & sleep 74.5"
+    words = [sys.executable, "-I", supervise.__file__, str(folder), "sh", "-c", script]
     code = f"import subprocess, time; subprocess.Popen({words!r}); time.sleep(60)"
     run = subprocess.Popen([sys.executable, "-c", code])
     until(lambda: running("74.25") and running("74.5"))
     run.kill()
     run.wait()
-    until(lambda: not running("74.25") and not running("74.5"))
+    until(lambda: not running("74.25") and not running("74.5") and not folder.exists())
 
 
 def test_a_person_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
