@@ -3,7 +3,7 @@
 IMAGE ?= debian-12
 PYTHON := .venv/bin/python
 # The fast tests wait more than they compute; a test on a virtual machine wants both cores.
-FAST := $(PYTHON) -m pytest -n 2 --dist loadfile
+FAST := $(PYTHON) -m pytest -n 4 --dist loadfile
 
 .PHONY: help setup demo test check image bench clean
 
@@ -19,7 +19,8 @@ demo:  ## build the default image if needed and do one graded run on it
 test:  ## the whole test suite, on the real image
 	@scripts/setup --test
 	@$(MAKE) --no-print-directory image IMAGE=debian-12
-	$(FAST) -m "not vm"
+	$(FAST) -m "not vm and not slow"
+	$(FAST) -m "slow and not vm"
 	$(PYTHON) -m pytest -m vm
 
 check: setup  ## format, lint, types and the fast tests: before every commit

@@ -220,6 +220,29 @@ def accessibility_tree(
     return _told(step, "", nodes=shown, left_out=left_out)
 
 
+def windows(call: Call) -> Reply:
+    """The windows, bottom to top: titles, programs, boxes in native pixels, which is active."""
+    found: list[desktop.Window] = []
+
+    def look(machine: Machine) -> Mapping[str, Any]:
+        found.extend(desktop.windows(machine.shell, call.stop))
+        return {"windows": len(found)}
+
+    step = call.use(look, acts=False)
+    listed = [
+        {
+            "title": w.title,
+            "app": w.app,
+            "type": w.type,
+            "box": [w.x, w.y, w.width, w.height],
+            "active": w.active,
+            "minimized": w.minimized,
+        }
+        for w in found
+    ]
+    return _told(step, "", windows=listed)
+
+
 def marks(call: Call) -> Reply:
     """The screen with a numbered box on everything that can be clicked, and the list of them."""
     nodes: list[dict[str, Any]] = []
@@ -274,7 +297,7 @@ def clipboard_set(call: Call, text: str) -> Reply:
 
 TOOLS: Sequence[Callable[..., Reply]] = (
     screenshot, move, click, mouse_down, mouse_up, drag, scroll, type, key, key_down, key_up, wait,
-    cursor_position, screen_size, accessibility_tree, marks, clipboard_get, clipboard_set,
+    cursor_position, screen_size, windows, accessibility_tree, marks, clipboard_get, clipboard_set,
 )  # fmt: skip
 
 

@@ -62,13 +62,6 @@ class Jobs:
                 raise ActionError(f"there is no job {number}; jobs kept: {there}")
             return self._table[number]
 
-    def close(self) -> None:
-        """End and forget all."""
-        with self._lock:
-            table, self._table = self._table, {}
-        for process in table.values():
-            _give_back(process)
-
 
 def _over(process: Process) -> bool:
     try:

@@ -193,11 +193,13 @@ class Served:
 
     def close(self) -> None:
         """Stop serving and give the port back; idempotent."""
-        self.session.close()
+        self.session.end()
+        self.session.revoke()
         self._server.should_exit = True
         if self._thread.ident is not None:
             self._thread.join(10)
         self._socket.close()
+        self.session.close()  # last: until then a page may ask what came of it
 
     def _app(self) -> Guard:
         servers: list[Server[Any]] = []

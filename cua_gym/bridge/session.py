@@ -118,10 +118,8 @@ class Session:
         self.end()
 
     def close(self) -> None:
-        """End it and give everything back; after the machine's end. Idempotent."""
-        self.end()
+        """Give everything of the host back; idempotent. Programs end with the machine."""
         self._tokens = {}
-        self.jobs.close()
         self.uploads.close()
 
 

@@ -140,7 +140,7 @@ class _Client(paramiko.SFTPClient):  # type: ignore[misc]  # paramiko has no typ
         """(bytes, inodes) free on the file system that holds ``path``."""
         _, message = self._request(sftp.CMD_EXTENDED, "statvfs@openssh.com", path)
         numbers = [message.get_int64() for _ in range(_STATVFS_NUMBERS)]
-        return numbers[1] * numbers[3], numbers[6]
+        return numbers[1] * numbers[4], numbers[6]
 
 
 class SftpFiles:

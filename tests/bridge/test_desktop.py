@@ -204,6 +204,16 @@ def test_what_programs_say_is_on_the_screen(quick: Pair, monkeypatch: pytest.Mon
     assert json.loads(text_of(answer))["nodes"] == facts["nodes"]
 
 
+def test_windows_are_listed(quick: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bottom to top, with boxes in native pixels."""
+    one = desktop.Window(7, "Notes", "mousepad", 1, 10, 20, 300, 200, True, False, "normal")
+    monkeypatch.setattr(desktop, "windows", lambda *_: [one])
+    assert facts_of(quick.desktop.call("windows"))["windows"] == [
+        {"title": "Notes", "app": "mousepad", "type": "normal", "box": [10, 20, 300, 200],
+         "active": True, "minimized": False}
+    ]  # fmt: skip
+
+
 def test_marks_are_numbered_and_listed(quick: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """The list says what the numbers stand for; a name of any length and content is told."""
     long = "x" * 100_000 + "\ud800"

@@ -72,7 +72,8 @@ def test_a_thousand_calls_leave_nothing(tmp_path: Path, way: Way) -> None:
         until(lambda: state()["threads"] <= before["threads"] + 2)
         until(lambda: state()["descriptors"] <= before["descriptors"] + 4)
         until(lambda: state()["tasks"] <= before["tasks"] + 2)
-        assert state()["kilobytes"] < before["kilobytes"] + 20_000
+        # A picture that stayed with each call would be 900 MB; heaps of other tests move some MB.
+        assert state()["kilobytes"] < before["kilobytes"] + 60_000
         session = served.session
         until(lambda: not session._stops)
         assert len(session.jobs._table) <= KEPT + 1

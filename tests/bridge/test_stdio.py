@@ -21,6 +21,8 @@ from tests.bridge.test_transports import running, until
 from tests.bridge.test_wire import DEEP, GARBAGE
 from tests.cli.test_process import hear_ctrl_c
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 NOISY = """

@@ -19,7 +19,8 @@ from tests.bridge.conftest import Pair
 EVERY = {"submit", "give_up", "status"}
 DESKTOP = {
     "screenshot", "move", "click", "mouse_down", "mouse_up", "drag", "scroll", "type", "key",
-    "key_down", "key_up", "wait", "cursor_position", "screen_size", "accessibility_tree", "marks",
+    "key_down", "key_up", "wait", "cursor_position", "screen_size", "windows",
+    "accessibility_tree", "marks",
     "clipboard_get", "clipboard_set",
 }  # fmt: skip
 SHELL = {

@@ -24,6 +24,8 @@ from tests.bridge.test_stdio import Line
 from tests.bridge.test_transports import running, until
 from tests.cli.test_process import ROOT, hear_ctrl_c
 
+pytestmark = pytest.mark.slow
+
 CLIENT = """
 import json, sys
 import anyio
@@ -162,7 +164,6 @@ def test_a_server_that_is_told_to_stop(tmp_path: Path, number: signal.Signals) -
     assert not list((tmp_path / "tmp").iterdir())
 
 
-@pytest.mark.slow
 def test_a_client_that_is_killed(tmp_path: Path) -> None:
     """The stdio end goes with it, and then the server, which judges nobody; nothing is left."""
     with serving(tmp_path, "--json") as process:

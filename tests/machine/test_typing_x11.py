@@ -26,6 +26,7 @@ from Xlib.ext import xtest  # noqa: E402
 
 pytestmark = [
     pytest.mark.x11,
+    pytest.mark.slow,
     pytest.mark.skipif(not shutil.which("Xvfb"), reason="needs Xvfb (package xvfb)"),
     # python-xlib warns when a server has no cookie, as Xvfb here
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),

@@ -11,6 +11,7 @@ import fcntl
 import os
 import socket
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -32,6 +33,7 @@ __all__ = ["Engine"]
 START_TIMEOUT_S = 30.0
 LOAD_TIMEOUT_S = 60.0
 SAVE_TIMEOUT_S = 180.0
+_FINALIZED_S = 5.0
 _PIPE_BYTES = 1 << 20
 
 
@@ -127,7 +129,16 @@ class Engine:
 
     def resume(self) -> None:
         """Let the guest's processors run."""
-        self._qmp.execute("cont")
+        until = time.monotonic() + _FINALIZED_S
+        while True:
+            try:
+                self._qmp.execute("cont")
+                return
+            except QmpRefused as error:
+                # QEMU tells that a save has failed a moment before it is done with it.
+                if "not finalized" not in str(error) or time.monotonic() >= until:
+                    raise
+            time.sleep(0.01)
 
     def pause(self) -> None:
         """Stop the guest's processors and flush its disk layer."""
