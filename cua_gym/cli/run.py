@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cua_gym.cli.answer import Answer, answering
+from cua_gym.cli.options import runs_option, suite_option
 from cua_gym.cli.progress import Progress, printable
 
 if TYPE_CHECKING:
@@ -58,19 +59,8 @@ Examples:
     show_default=True,
     help="Attempts of each task, agent and seed.",
 )
-@click.option(
-    "--runs",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("runs"),
-    show_default=True,
-    help="Folder of the recorded runs.",
-)
-@click.option(
-    "--suite",
-    "folder",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder with tasks/, evaluators/ and images/; by default the bundled one.",
-)
+@runs_option
+@suite_option
 @click.option("--view", is_flag=True, help="Print a link to look on, and to take over.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @click.pass_context

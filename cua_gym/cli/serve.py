@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cua_gym.cli.answer import answering
+from cua_gym.cli.options import runs_option, suite_option
 from cua_gym.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -38,21 +39,16 @@ Examples:
     metavar="HOST:PORT",
     help="Where to listen, on this machine only; port 0 takes a free one.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-@click.option("--agent", default="outside", show_default=True, help="Its name in the record.")
 @click.option(
-    "--runs",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("runs"),
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
     show_default=True,
-    help="Folder of the recorded runs.",
+    help="Chooses the task's variation.",
 )
-@click.option(
-    "--suite",
-    "folder",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder with tasks/, evaluators/ and images/; by default the bundled one.",
-)
+@click.option("--agent", default="outside", show_default=True, help="Its name in the record.")
+@runs_option
+@suite_option
 @click.option(
     "--json", "as_json", is_flag=True, help="Two lines of JSON: when it is ready, and the outcome."
 )

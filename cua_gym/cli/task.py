@@ -9,18 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cua_gym.cli.answer import answering
+from cua_gym.cli.options import suite_option
 
 if TYPE_CHECKING:
     from cua_gym.task import Suite, Task
 
 __all__ = ["task"]
-
-_SUITE = click.option(
-    "--suite",
-    "folder",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder with tasks/, evaluators/ and images/; by default the bundled one.",
-)
 
 
 @click.group()
@@ -29,7 +23,7 @@ def task() -> None:
 
 
 @task.command(name="list")
-@_SUITE
+@suite_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def list_(folder: Path | None, as_json: bool) -> None:
     """List the tasks of a suite."""
@@ -45,7 +39,7 @@ def list_(folder: Path | None, as_json: bool) -> None:
 
 @task.command()
 @click.argument("name", metavar="TASK")
-@_SUITE
+@suite_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 def show(name: str, folder: Path | None, seed: int, as_json: bool) -> None:
