@@ -23,7 +23,7 @@ __all__ = ["Performer"]
 POINTER_QUIET_S = 0.025
 """A bare pointer move repaints once; nothing else is waited for."""
 
-PROBE_S = 20.0
+PROBE_S = 10.0
 """An emulated guest under load answers in a second or two."""
 
 SHELL_TEXT_LIMIT = 64 * 1024

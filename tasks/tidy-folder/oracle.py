@@ -24,5 +24,8 @@ def solve(params: dict[str, Any], desk: Desk) -> Solution:
     yield Key("ctrl+a")
     yield Type(params["new"])
     yield Key("enter")
+    # Until it has looked at the name, the dialog takes no Enter.
+    while not desk.gone("^Rename", timeout_s=3.0):
+        yield Key("enter")
     row(params["new"])
     return None

@@ -26,8 +26,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 CLI = (sys.executable, "-m", "cua_gym.cli")
 
-Transport = Literal["http", "http-legacy", "stdio", "stdio-legacy"]
-TRANSPORTS: tuple[Transport, ...] = ("http", "http-legacy", "stdio", "stdio-legacy")
+Transport = Literal["http", "stdio"]
+TRANSPORTS: tuple[Transport, ...] = ("http", "stdio")
 
 
 @dataclass(frozen=True, slots=True)

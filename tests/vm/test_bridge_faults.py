@@ -183,7 +183,7 @@ def test_a_timeout_ends_the_whole_tree(attempt: Attempt) -> None:
     assert not attempt.running("[s]leep 300")
 
 
-@pytest.mark.parametrize("attempt", ["http", "http-legacy", "stdio"], indirect=True)
+@pytest.mark.parametrize("attempt", ["http"], indirect=True)
 def test_a_cancelled_call_leaves_nothing_running(attempt: Attempt) -> None:
     """The client gives a call up: its tree in the guest ends, and the next call is served."""
     call = attempt.shell.begin("run", command="setsid sleep 3004 & sleep 3004")

@@ -39,7 +39,7 @@ def test_a_client_does_all_that_there_is(transport: Transport, tmp_path: Path) -
     """Look, click, type, run, move files, submit: recorded in order with frames, and scored."""
     with serving(TASK, tmp_path) as server:
         with server.connected(transport) as remotes:
-            made = _work(remotes, megabytes=2 if transport.endswith("legacy") else 20)
+            made = _work(remotes, megabytes=20)
         outcome = server.outcome()
     assert (outcome["outcome"], outcome["score"]) == ("scored", 0.0), outcome
     replay = Replay(RunFolder(server.folder))

@@ -44,9 +44,18 @@ def test_the_pointer_lands_on_the_exact_pixel(shared: Machine, hands: Hands) -> 
 
 def test_a_double_click_opens(shared: Machine, hands: Hands) -> None:
     """Two clicks of one action are a double click to the desktop: Home opens its folder."""
+
+    def opened() -> bool:
+        return "Thunar" in shared.shell.run("wmctrl -l").text
+
     hands.perform(a.Click(70, 258, count=2))
-    # A cold start of it took 105 s on a host with ten times the work it can do.
-    until(lambda: "Thunar" in shared.shell.run("wmctrl -l").text, "the file manager", 180)
+    try:
+        until(opened, "the file manager", 40)
+    except pytest.fail.Exception:
+        # A host that stands still for half a second in between makes two single clicks of it.
+        hands.perform(a.Click(70, 258, count=2))
+        # A cold start of it took 105 s on a host with ten times the work it can do.
+        until(opened, "the file manager", 180)
     shared.shell.run("wmctrl -c Thunar")
     until(lambda: "Thunar" not in shared.shell.run("wmctrl -l").text, "it closed again", 30)
 
