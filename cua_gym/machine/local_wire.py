@@ -53,8 +53,9 @@ class LocalWire:
             try:
                 self.resize(*terminal)
                 self._process = subprocess.Popen(
-                    # setsid makes it the leader of a new session, whose terminal this is
-                    ["setsid", "-c", *argv],
+                    # setsid makes it the leader of a new session, whose terminal this is; Ctrl-C
+                    # is heard there even if whoever started us made us deaf to it
+                    ["env", "--default-signal=INT,QUIT", "setsid", "-c", *argv],
                     stdin=theirs,
                     stdout=theirs,
                     stderr=theirs,
