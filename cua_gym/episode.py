@@ -7,17 +7,15 @@ fault takes it back: what could not be kept besides is a `Loss`.
 
 from __future__ import annotations
 
-import importlib.metadata
-import platform
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
 from cua_gym import actions as a
 from cua_gym.clock import Clock, SystemClock
+from cua_gym.description import describe
 from cua_gym.errors import (
     ActionError,
     CuaGymError,
@@ -141,7 +139,7 @@ class Episode:
             self._recorder = Recorder(self.folder, self._machine.screen.size)
             self._began = self._clock.monotonic()
             info = self._info(frame, settled=True, settle_s=0.0)
-            self._recorder.start(self._description(), frame, info)
+            self._recorder.start(describe(self, self._rule), frame, info)
             self._last = frame
             return Step(frame, info)
         raise AssertionError("unreachable: the context re-raises")
@@ -152,26 +150,6 @@ class Episode:
             run_setup(machine, self.variation, progress)
 
         return prepare
-
-    def _description(self) -> dict[str, Any]:
-        variation, task = self.variation, self.variation.task
-        return {
-            "task": task.name,
-            "task_hash": task.hash,
-            "task_folder": str(task.folder),
-            "seed": variation.seed,
-            "params": variation.params,
-            "instruction": variation.instruction,
-            "agent": self.agent,
-            "spec": asdict(task.spec),
-            "limits": {"steps": self.max_steps, "seconds": self.max_seconds},
-            "settle": asdict(self._rule),
-            "machine": getattr(self._machine, "description", {}),
-            "versions": {
-                "cua_gym": importlib.metadata.version("cua-gym"),
-                "python": platform.python_version(),
-            },
-        }
 
     # act
 

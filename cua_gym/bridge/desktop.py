@@ -16,7 +16,7 @@ from cua_gym import actions as a
 from cua_gym.bridge.marks import mark
 from cua_gym.bridge.pictures import check, encode
 from cua_gym.bridge.session import Call
-from cua_gym.bridge.tools import OURS, Reply, fitting
+from cua_gym.bridge.tools import Reply, budget, fault, fitting
 from cua_gym.machine import desktop
 from cua_gym.machine.base import Machine
 from cua_gym.steps import Step
@@ -66,7 +66,7 @@ def screenshot(
         return _LOOK
 
     step = call.use(look, acts=False)
-    if _fault(step):
+    if fault(step):
         return _shown(step)
     return _shown(step, region=region, scale=scale)
 
@@ -301,27 +301,11 @@ TOOLS: Sequence[Callable[..., Reply]] = (
 )  # fmt: skip
 
 
-def _fault(step: Step) -> str | None:
-    info = step.info
-    if "error" in info:
-        return OURS
-    fault = info.get("action_error")
-    return None if fault is None else str(fault)
-
-
 def _told(step: Step, text: str, **facts: Any) -> Reply:
-    fault = _fault(step)
-    if fault is not None:
-        return Reply(fault, _budget(step), error=True)
-    return Reply(text, {**facts, **_budget(step)})
-
-
-def _budget(step: Step) -> dict[str, Any]:
-    facts = {
-        "steps_left": step.info["steps_left"],
-        "seconds_left": round(step.info["seconds_left"], 1),
-    }
-    return facts | ({"limit": step.info["limit"]} if "limit" in step.info else {})
+    wrong = fault(step)
+    if wrong is not None:
+        return Reply(wrong, budget(step), error=True)
+    return Reply(text, {**facts, **budget(step)})
 
 
 def _shown(
@@ -348,11 +332,11 @@ def _shown(
         "settled": info.get("settled", False),
         "scale": picture.scale,
         "region": list(picture.region),
-        **_budget(step),
+        **budget(step),
     }
-    fault = _fault(step)
-    if fault is not None:
-        return Reply(fault, facts, picture, error=True)
+    wrong = fault(step)
+    if wrong is not None:
+        return Reply(wrong, facts, picture, error=True)
     said = f"frame {facts['frame']}" + ("" if facts["settled"] else ", still changing")
     if info.get("stopped"):
         said += ", stopped early"

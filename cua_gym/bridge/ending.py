@@ -12,7 +12,7 @@ from pydantic import Field
 
 from cua_gym import actions as a
 from cua_gym.bridge.session import Call
-from cua_gym.bridge.tools import OURS, Reply
+from cua_gym.bridge.tools import Reply, budget, fault
 
 __all__ = ["TOOLS", "instructions"]
 
@@ -38,8 +38,7 @@ def status(call: Call) -> Reply:
     episode = call.episode
     facts = {
         "instruction": episode.variation.instruction,
-        "steps_left": step.info["steps_left"],
-        "seconds_left": round(step.info["seconds_left"], 1),
+        **budget(step),
         "tools": episode.actions.tools,
         "person_has_the_machine": episode.turns.held,
     }
@@ -64,9 +63,7 @@ def instructions(call_it: str, task: str) -> str:
 
 def _ended(call: Call, action: a.Action) -> Reply:
     step = call.act(action)
-    if "error" in step.info:
-        return Reply(OURS, error=True)
-    fault = step.info.get("action_error")
-    if fault is not None:
-        return Reply(str(fault), error=True)
+    wrong = fault(step)
+    if wrong is not None:
+        return Reply(wrong, error=True)
     return Reply("the attempt is over; its tools no longer work", {"over": True})

@@ -99,7 +99,6 @@ def bound(port: int) -> socket.socket:
 class Served:
     """A context manager: bridges and live view of an episode while it is entered.
 
-
     Args:
         at: where to listen, from `bound`; None takes a free port.
         only_view: no bridges; the agent is in this process, or a person.

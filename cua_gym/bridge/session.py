@@ -20,7 +20,6 @@ from cua_gym.bridge.uploads import Uploads
 from cua_gym.episode import Episode
 from cua_gym.grading.outcome import Outcome
 from cua_gym.machine.base import Machine
-from cua_gym.machine.settle import Settle
 from cua_gym.steps import Origin, Step
 from cua_gym.turns import By, Stop
 
@@ -150,7 +149,6 @@ class Call:
         *,
         acts: bool,
         action: a.Action | None = None,
-        rule: Settle | None = None,
     ) -> Step:
         """Do what no action can say; see `Episode.use`."""
         step = self.episode.use(
@@ -158,7 +156,6 @@ class Call:
             work,
             acts=acts,
             action=action,
-            rule=rule,
             stop=self.stop,
             patience_s=self._patience_s,
         )

@@ -16,8 +16,8 @@ from cua_gym import actions as a
 from cua_gym.bridge.excerpt import excerpt
 from cua_gym.bridge.paths import absolute
 from cua_gym.bridge.session import Call
-from cua_gym.bridge.tools import OURS, Reply
-from cua_gym.errors import ActionError, MachineError
+from cua_gym.bridge.tools import Reply, budget, fault
+from cua_gym.errors import MachineError
 from cua_gym.machine.base import Machine, Process
 from cua_gym.steps import Step
 
@@ -197,18 +197,12 @@ PROGRAMS: Sequence[Callable[..., Reply]] = (
 def told(step: Step, text: str, known: Mapping[str, Any]) -> Reply:
     """An answer without a picture: a task that allows only the shell shows no screen."""
     info = step.info
-    facts = {
-        **known,
-        "steps_left": info["steps_left"],
-        "seconds_left": round(info["seconds_left"], 1),
-    }
-    if "error" in info:
-        return Reply(OURS, facts, error=True)
-    if "action_error" in info:
-        return Reply(info["action_error"], facts, error=True)
+    facts = {**known, **budget(step)}
+    wrong = fault(step)
+    if wrong is not None:
+        return Reply(wrong, facts, error=True)
     if "limit" in info:
         text += f"\n[the limit of {info['limit']} is reached, the episode is over]"
-        facts["limit"] = info["limit"]
     return Reply(text, facts)
 
 
@@ -229,10 +223,7 @@ def _begin(
     )
     number = jobs.add(process)
     if terminal is None:
-        try:
-            process.close_input()
-        except ActionError:
-            pass  # it was quick, and has ended
+        process.close_input()
     return number, process
 
 

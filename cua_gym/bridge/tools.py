@@ -30,10 +30,10 @@ from cua_gym.bridge.access import GONE
 from cua_gym.bridge.pictures import Picture
 from cua_gym.bridge.session import Bridge, Call, Session
 from cua_gym.errors import CuaGymError
-from cua_gym.steps import EpisodeOver
+from cua_gym.steps import EpisodeOver, Step
 from cua_gym.turns import Stop
 
-__all__ = ["OURS", "Reply", "Tool", "fitting", "make_server"]
+__all__ = ["OURS", "Reply", "Tool", "budget", "fault", "fitting", "make_server"]
 
 CALLS = 40
 """Calls of one bridge under way or waiting for their turn; each has a thread. More wait for one."""
@@ -203,6 +203,23 @@ async def _tell_progress(ctx: ServerRequestContext[Any], tool: str) -> None:
         await anyio.sleep(PROGRESS_S)
         seconds = time.monotonic() - began
         await ctx.session.report_progress(seconds, None, f"{tool} has run for {seconds:.0f} s")
+
+
+def fault(step: Step) -> str | None:
+    """What an agent is told if a step was not done; None if it was."""
+    if "error" in step.info:
+        return OURS
+    wrong = step.info.get("action_error")
+    return None if wrong is None else str(wrong)
+
+
+def budget(step: Step) -> dict[str, Any]:
+    """What is left after a step, and the limit that it reached, if any."""
+    facts = {
+        "steps_left": step.info["steps_left"],
+        "seconds_left": round(step.info["seconds_left"], 1),
+    }
+    return facts | ({"limit": step.info["limit"]} if "limit" in step.info else {})
 
 
 def fitting(items: Sequence[Any], limit_bytes: int) -> Sequence[Any]:

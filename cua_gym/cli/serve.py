@@ -29,7 +29,7 @@ __all__ = ["serve"]
 Examples:
   cua-gym serve tidy-folder
   cua-gym serve tidy-folder --seed 7 --http 127.0.0.1:8000
-  cua-gym serve tidy-folder --json | head -1 | jq -r .desktop.url"""
+  cua-gym serve tidy-folder --json > served.jsonl &"""
 )
 @click.argument("task")
 @click.option(

@@ -84,32 +84,30 @@ def said(result: types.CallToolResult) -> str:
 
 @contextmanager
 def connected(end: End, transport: Transport = "http") -> Iterator[Remote]:
-    """A client of an end; modern protocol, or that of clients from before 2026."""
-    way, _, age = transport.partition("-")
-    mode = "legacy" if age else "auto"
+    """A client of an end."""
     with start_blocking_portal() as portal:
-        opened = _over_http(end, mode) if way == "http" else _over_stdio(end, mode)
+        opened = _over_http(end) if transport == "http" else _over_stdio(end)
         with portal.wrap_async_context_manager(opened) as client:
             yield Remote(portal, client)
 
 
 @asynccontextmanager
-async def _over_http(end: End, mode: str) -> AsyncIterator[Client]:
+async def _over_http(end: End) -> AsyncIterator[Client]:
     headers = {"Authorization": f"Bearer {end.token}"}
     timeout = httpx2.Timeout(30.0, read=300.0)
     async with (
         httpx2.AsyncClient(headers=headers, timeout=timeout, trust_env=False) as http,
-        Client(streamable_http_client(end.url, http_client=http), mode=mode) as client,
+        Client(streamable_http_client(end.url, http_client=http)) as client,
     ):
         yield client
 
 
 @asynccontextmanager
-async def _over_stdio(end: End, mode: str) -> AsyncIterator[Client]:
+async def _over_stdio(end: End) -> AsyncIterator[Client]:
     origin, _, bridge = end.url.rpartition("/")
     command, *args = (*CLI, "bridge", bridge, "--episode", origin)
     env = {**os.environ, "CUA_GYM_TOKEN": end.token}
-    async with Client(StdioServerParameters(command=command, args=args, env=env), mode=mode) as c:
+    async with Client(StdioServerParameters(command=command, args=args, env=env)) as c:
         yield c
 
 

@@ -58,14 +58,14 @@ class Attempt:
 
 
 @pytest.fixture
-def attempt(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Attempt]:
-    """An attempt under way, over HTTP or the transport that it is parametrized with."""
+def attempt(tmp_path: Path) -> Iterator[Attempt]:
+    """An attempt under way, over HTTP."""
     variation = bundled_suite().task(TASK).variation(0)
     episode = Episode(variation, RunFolder.create(tmp_path, "run", TASK, "outside"))
     try:
         episode.prepare()
         with Served(episode) as served, ExitStack() as stack:
-            yield Attempt(served, stack, getattr(request, "param", "http"))
+            yield Attempt(served, stack, "http")
             episode.close()  # first: what its programs hold is not taken back one by one
     finally:
         episode.close()
@@ -183,7 +183,6 @@ def test_a_timeout_ends_the_whole_tree(attempt: Attempt) -> None:
     assert not attempt.running("[s]leep 300")
 
 
-@pytest.mark.parametrize("attempt", ["http"], indirect=True)
 def test_a_cancelled_call_leaves_nothing_running(attempt: Attempt) -> None:
     """The client gives a call up: its tree in the guest ends, and the next call is served."""
     call = attempt.shell.begin("run", command="setsid sleep 3004 & sleep 3004")
