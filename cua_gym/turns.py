@@ -31,6 +31,11 @@ class Stop:
         """Whether the call should end."""
         return self._asked.is_set()
 
+    @property
+    def calls(self) -> bool:
+        """Whether `ask` would call anything, and so may take its time."""
+        return bool(self._then)
+
     def ask(self) -> None:
         """Ask for it; what was given to `then` is called by this thread."""
         with self._lock:

@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from cua_gym.bridge.session import Bridge, Session
 from cua_gym.turns import Stop
 
-__all__ = ["GONE", "Guard", "Lease", "Peer"]
+__all__ = ["GONE", "Guard", "Lease", "Peer", "asked"]
 
 Peer = tuple[str, int]
 
@@ -169,7 +169,7 @@ class Guard:
         async def hear() -> Message:
             message = await receive()
             if message["type"] == "http.disconnect":
-                await anyio.to_thread.run_sync(gone.ask)
+                await asked(gone)
             return message
 
         async def tell(message: Message) -> None:
@@ -182,6 +182,14 @@ class Guard:
         # Other methods hold streams open and ask nothing.
         with lease.asking() if scope["method"] == "POST" else nullcontext():
             await self._app(scope, hear, tell)
+
+
+async def asked(stop: Stop) -> None:
+    """Ask it; in a thread when a call under way is to be ended, which may take its time."""
+    if stop.calls:
+        await anyio.to_thread.run_sync(stop.ask)
+    else:
+        stop.ask()
 
 
 def _refuse(status: int, why: str) -> Response:

@@ -133,6 +133,7 @@ class Served:
             access_log=False,
             lifespan="on",
             ws="none",
+            proxy_headers=False,  # or a header would say which client asks
             timeout_keep_alive=3600,  # a model may think for long between two calls
             timeout_graceful_shutdown=2,
         )

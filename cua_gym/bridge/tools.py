@@ -26,7 +26,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from cua_gym.bridge.access import GONE
+from cua_gym.bridge.access import GONE, asked
 from cua_gym.bridge.pictures import Picture
 from cua_gym.bridge.session import Bridge, Call, Session
 from cua_gym.errors import CuaGymError
@@ -162,8 +162,8 @@ def make_server(
         except ValueError as error:
             return _result(Reply(str(error), error=True))
         stop = Stop()
-        if ctx.request is not None:
-            ctx.request.scope.get(GONE, stop).then(stop.ask)
+        gone = Stop() if ctx.request is None else ctx.request.scope.get(GONE, stop)
+        gone.then(stop.ask)
         call = session.call(bridge, tool.name, params.arguments or {}, stop)
         try:
             async with anyio.create_task_group() as beside:
@@ -176,6 +176,7 @@ def make_server(
                 beside.cancel_scope.cancel()
         finally:
             session.close_call(call)
+            gone.over()
         return result
 
     return Server(
@@ -194,7 +195,7 @@ async def _ask_when_cancelled(stop: Stop) -> None:
         await anyio.sleep_forever()
     finally:
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(stop.ask)
+            await asked(stop)
 
 
 async def _tell_progress(ctx: ServerRequestContext[Any], tool: str) -> None:

@@ -200,9 +200,9 @@ class Recorder:
             slot: Rgb | None = job.slot
             if self._fault is None:
                 try:
-                    pictures.show(job)
+                    same = pictures.show(job)
                     self._begun.set()
-                    slot = pictures.store(job)
+                    slot = pictures.store(job, same)
                 except Exception as fault:  # carried to the caller's thread, whatever it is
                     self._fault = fault
             self._begun.set()
@@ -225,17 +225,22 @@ class _Pictures:
         self._previous: _Picture | None = None
         self._bytes = b""
 
-    def show(self, picture: _Picture) -> None:
-        """Add one picture to the video."""
+    def show(self, picture: _Picture) -> bool:
+        """Add one picture to the video; whether it is the one before once more."""
+        previous = self._previous
+        same = previous is not None and np.array_equal(previous.pixels, picture.pixels)
         with space_errors(self._folder.video, picture.pixels.nbytes // 1000):
             self._video = self._video or Video(self._folder.video, self._size)
-            self._video.add(picture.pixels, picture.time_ms)
+            if same:
+                self._video.again(picture.time_ms)
+            else:
+                self._video.add(picture.pixels, picture.time_ms)
+        return same
 
-    def store(self, picture: _Picture) -> Rgb | None:
+    def store(self, picture: _Picture, same: bool) -> Rgb | None:
         """Write one picture's file; returns the slot that is free now, if any."""
         folder, previous = self._folder, self._previous
         path = folder.frame(picture.step)
-        same = previous is not None and np.array_equal(previous.pixels, picture.pixels)
         if not same:
             self._bytes = self._png.encode(picture.pixels)
         with space_errors(path, len(self._bytes)):

@@ -49,6 +49,7 @@ class Video:
         self._count = 0
         self._last_ms = -1
         self._duration_at = 0
+        self._picture: Any = None
         self._head = io.BytesIO()
         self._container = av.open(
             self._head,
@@ -81,8 +82,19 @@ class Video:
         Raises:
             OSError: the file cannot be written; it ends with the frame before.
         """
-        frame = av.VideoFrame.from_ndarray(self._fitted(rgb), format="rgb24")
-        frame = frame.reformat(format="yuv420p", dst_colorspace="ITU709", dst_color_range="MPEG")
+        picture = av.VideoFrame.from_ndarray(self._fitted(rgb), format="rgb24")
+        self._picture = picture.reformat(
+            format="yuv420p", dst_colorspace="ITU709", dst_color_range="MPEG"
+        )
+        self.again(time_ms)
+
+    def again(self, time_ms: int) -> None:
+        """Append the last picture once more: half of `add`'s time goes into its colours.
+
+        Raises:
+            OSError: as of `add`.
+        """
+        frame = self._picture
         # Two steps within one millisecond still are two frames.
         time_ms = max(time_ms, self._last_ms + 1)
         frame.pts, frame.time_base = time_ms, Fraction(1, 1000)

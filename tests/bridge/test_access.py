@@ -66,6 +66,14 @@ def test_a_second_client_is_refused_and_the_first_goes_on(served: Served, first:
             facts_of(two.call("screenshot"))
 
 
+def test_a_client_is_who_its_connection_says(served: Served) -> None:
+    """No header makes somebody else of it, nor lets another in beside it."""
+    with raw(served, "desktop", "modern") as one, raw(served, "desktop", "modern") as two:
+        one.headers["X-Forwarded-For"] = two.headers["X-Forwarded-For"] = "127.0.0.9"
+        assert one.begin().status_code == 200
+        assert two.begin().status_code == 409
+
+
 def test_a_second_client_is_refused_while_the_first_waits_for_an_answer(served: Served) -> None:
     """A long call is no gap for somebody else to come in by."""
     with connect(served, "shell", "modern") as one:
