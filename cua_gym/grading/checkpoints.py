@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,12 +12,12 @@ from typing import Any
 
 from cua_gym import template
 from cua_gym.errors import GradingError
-from cua_gym.grading.check import Verdict
+from cua_gym.grading.check import Check, Verdict
 from cua_gym.grading.items import Evidence
 from cua_gym.grading.library import CheckLibrary
 from cua_gym.grading.outcome import CheckpointResult
 
-__all__ = ["Checkpoint", "Rubric", "score", "success"]
+__all__ = ["Checkpoint", "Question", "Rubric", "score", "success"]
 
 SHOWN = 2000
 """Longest seen or wanted text that a result keeps, in characters."""
@@ -103,31 +104,15 @@ class Rubric:
             inputs={k: base64.b64decode(v) for k, v in data["inputs"].items()},
         )
 
-    def judge(self, evidence: Evidence) -> list[CheckpointResult]:
-        """Every checkpoint's verdict.
+    def questions(self) -> list[Question]:
+        """Every checkpoint with its check and its arguments, ready to be asked of any evidence.
 
         Raises:
-            GradingError: a check is missing or raised; no verdict of it means anything then.
+            GradingError: a check is missing, or a placeholder.
         """
         library = CheckLibrary(self.evaluators, self.hidden)
-        return [self._judge_one(c, library, evidence) for c in self.checkpoints]
-
-    def _judge_one(
-        self, point: Checkpoint, library: CheckLibrary, evidence: Evidence
-    ) -> CheckpointResult:
-        function = library.find(point.check)
-        subject = evidence.only(point.evidence) if point.listed else evidence[point.evidence[0]]
-        try:
-            found = function(subject, **template.fill(dict(point.args), self._values()))
-        except GradingError as error:
-            raise GradingError(f"checkpoint {point.id}: {error}") from error
-        except Exception as error:
-            # The one broad catch: a check is other people's code, and whatever it raises must
-            # become "unscored", never a zero.
-            raise GradingError(
-                f"checkpoint {point.id}: {point.check} raised {type(error).__name__}: {error}"
-            ) from error
-        return _result(point, found)
+        values = self._values()
+        return [Question.of(point, library, values) for point in self.checkpoints]
 
     def _values(self) -> dict[str, Any]:
         files = {f"input.{name}": data for name, data in self.inputs.items()}
@@ -136,6 +121,64 @@ class Rubric:
                 name = path.relative_to(self.hidden).as_posix()
                 files[f"hidden.{name}"] = path.read_bytes()
         return {**self.values, **files}
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A checkpoint that can be asked: `answer` for each evidence folder."""
+
+    point: Checkpoint
+    check: Check
+    arguments: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, point: Checkpoint, library: CheckLibrary, values: Mapping[str, Any]) -> Question:
+        """Find the check, fill its arguments.
+
+        Raises:
+            GradingError: either failed.
+        """
+        try:
+            check = library.find(point.check)
+            return cls(point, check, template.fill(dict(point.args), values))
+        except (GradingError, template.TemplateError) as error:
+            raise GradingError(f"checkpoint {point.id}: {error}") from error
+
+    def answer(self, evidence: Evidence) -> CheckpointResult:
+        """The verdict.
+
+        Raises:
+            GradingError: the check raised; no verdict means anything then.
+        """
+        point = self.point
+        try:
+            subject = evidence.only(point.evidence) if point.listed else evidence[point.evidence[0]]
+            return _result(point, self.check(subject, **self.arguments))
+        except GradingError as error:
+            raise GradingError(f"checkpoint {point.id}: {error}") from error
+        except Exception as error:
+            # The one broad catch: a check is other people's code, and whatever it raises must
+            # become "unscored", never a zero. But for what content alone can bring about.
+            if isinstance(error, MemoryError | RecursionError) or (
+                isinstance(error, OSError) and error.errno in (errno.EFBIG, errno.EMFILE)
+            ):
+                return self.exhausted(f"{type(error).__name__} {error}".strip())
+            raise GradingError(
+                f"checkpoint {point.id}: {point.check} raised {type(error).__name__}: {error}"
+            ) from error
+
+    def exhausted(self, why: str) -> CheckpointResult:
+        """The verdict where the check took too much: the worst for the attempt, whatever it asks.
+
+        Else who leaves a file that no parser survives could have itself left out of the count.
+        """
+        point = self.point
+        value = 1.0 if point.weight < 0 else 0.0
+        message = f"{point.check} could not be finished on what was left there: {why}"
+        return CheckpointResult(
+            point.id, point.weight, value == 1.0, value, point.required, point.evidence,
+            message[:SHOWN], exhausted=True,
+        )  # fmt: skip
 
 
 def score(results: Sequence[CheckpointResult]) -> float:

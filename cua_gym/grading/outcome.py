@@ -28,6 +28,8 @@ class CheckpointResult:
         message: what was found, for a person.
         seen: the value found, shortened.
         wanted: the value asked for, shortened.
+        exhausted: the check took more time or memory than any honest work needs, or broke its
+            parser; it then counts against the attempt.
     """
 
     id: str
@@ -39,6 +41,7 @@ class CheckpointResult:
     message: str = ""
     seen: Any = None
     wanted: Any = None
+    exhausted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

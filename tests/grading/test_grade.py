@@ -72,11 +72,11 @@ def test_giving_up_scores_only_where_it_can_be_right(bench: Bench, feasible: boo
         ("return True", "not a Verdict"),
         ("return Verdict(1.0, 5)", "checkpoint c0: a verdict's message is text, not 5"),
         ("import os; os.kill(os.getpid(), 9)", "SIGKILL"),
-        ("import os; os._exit(0)", "answered b''"),
+        ("import os; os._exit(0)", "exited with 0 without an answer"),
         ("raise SystemExit(3)", "exited with 3"),
         ("return Verdict(float('nan'))", "from 0 to 1"),
-        ("return Verdict(1.0) if len(bytearray(1 << 40)) else None", "MemoryError"),
-        ("return probe(item)", "RecursionError"),
+        ("import os; os.kill(os.getppid(), 9)", "SIGKILL"),
+        ("import os, sys; print('last words', file=sys.stderr); os._exit(3)", "last words"),
     ],
 )
 def test_a_broken_check_is_unscored(bench: Bench, body: str, cause: str):
@@ -111,12 +111,49 @@ def test_a_hanging_check_is_killed(bench: Bench):
         assert time.monotonic() < deadline
 
 
-def test_a_busy_check_runs_out_of_processor_time(bench: Bench):
-    """Its limit is its own, not the wall's."""
-    bench.checks(PASS + "\n    while True: pass")
+EXHAUSTING = [
+    ("import itertools; sum(itertools.repeat(0))", "more processor time"),
+    ("return Verdict(1.0) if len(bytearray(1 << 40)) else None", "MemoryError"),
+    ("return probe(item)", "RecursionError"),
+    ("import os; os.abort()", "SIGABRT"),
+    ("open('big', 'wb').truncate(1 << 40)", "OSError [Errno 27]"),
+    ("kept = [open('/dev/null') for _ in range(9999)]", "OSError [Errno 24]"),
+    ("import json; json.loads('[' * 5000 + ']' * 5000)", "RecursionError"),
+    ("seen = []\n    for _ in range(5000): seen = [seen]\n    return Verdict(1.0, seen=seen)",
+     "RecursionError"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "cause"), EXHAUSTING)
+def test_what_no_check_can_finish_counts_against_the_attempt(bench: Bench, body: str, cause: str):
+    """Nobody has an attempt left out of the count by a file that no parser survives."""
+    bench.checks(PASS + body)
+    bench.point("checks.probe", evidence="answer", weight=0.5)
+    bench.point("files.absent", evidence="note", weight=0.5)
+    bench.point("checks.probe", evidence="answer", weight=-0.2)
+    bench.point("checks.probe", evidence="answer", weight=-0.1, negate=True)
+    bench.collect()
+    outcome = graded(bench, cpu_s=1)
+    assert (outcome.kind, outcome.success) == ("scored", False)
+    assert [p.value for p in outcome.checkpoints] == [0.0, 1.0, 1.0, 1.0]
+    assert [p.exhausted for p in outcome.checkpoints] == [True, False, True, True]
+    assert cause in outcome.checkpoints[0].message
+    assert outcome.score == 0.2
+    assert Outcome.from_dict(json.loads(json.dumps(outcome.to_dict()))) == outcome
+
+
+def test_working_until_the_wall_is_exhausting_and_waiting_is_not(bench: Bench):
+    """A host with no time for us is no fault of the content; a check that works and works is."""
+    bench.checks(
+        PASS + "import time\n    while time.process_time() < 0.5: pass\n    time.sleep(600)"
+    )
     bench.point("checks.probe", evidence="answer")
     bench.collect()
-    assert "SIGXCPU" in (graded(bench, cpu_s=1).cause or "")
+    worked = graded(bench, wall_s=5.0, cpu_s=2)
+    assert (worked.score, worked.checkpoints[0].exhausted) == (0.0, True)
+    assert "over 5 s" in worked.checkpoints[0].message
+    waited = graded(bench, wall_s=2.0, cpu_s=1000)
+    assert waited.reason == "grader"
 
 
 def test_what_a_check_prints_is_not_the_answer(bench: Bench):
