@@ -7,7 +7,7 @@ goes through the episode like every agent's actions.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from cua_gym.actions import Action, Submit
@@ -27,10 +27,15 @@ submitted answer."""
 
 
 class Desk:
-    """An oracle's eyes. Every look waits until it sees, so that no oracle needs to sleep."""
+    """An oracle's eyes. Every look waits until it sees, so that no oracle needs to sleep.
 
-    def __init__(self, machine: Machine) -> None:
+    Args:
+        saw: told the words of what is shown: titles, and names and texts of nodes.
+    """
+
+    def __init__(self, machine: Machine, saw: Callable[[str], None] = lambda _: None) -> None:
         self._machine = machine
+        self._saw = saw
 
     @property
     def size(self) -> tuple[int, int]:
@@ -39,7 +44,10 @@ class Desk:
 
     def windows(self) -> list[desktop.Window]:
         """All windows, bottom to top."""
-        return desktop.windows(self._machine.shell)
+        found = desktop.windows(self._machine.shell)
+        for window in found:
+            self._saw(window.title)
+        return found
 
     def wait_window(
         self, title: str, timeout_s: float = 60.0, *, active: bool = False
@@ -52,7 +60,9 @@ class Desk:
         Raises:
             NotShown: none appeared.
         """
-        return desktop.wait_window(self._machine.shell, title, timeout_s, active=active)
+        window = desktop.wait_window(self._machine.shell, title, timeout_s, active=active)
+        self._saw(window.title)
+        return window
 
     def gone(self, title: str, timeout_s: float = 10.0) -> bool:
         """Whether, by the end of the time, no shown window's title matches any more."""
@@ -74,7 +84,10 @@ class Desk:
         Raises:
             NotShown: none appeared.
         """
-        return desktop.find(self._machine.shell, role, name, **where)
+        node = desktop.find(self._machine.shell, role, name, **where)
+        for words in ("name", "text", "value"):
+            self._saw(str(node.get(words) or ""))
+        return node
 
     def find(self, role: str | None, name: str, **where: Any) -> tuple[int, int]:
         """The centre of such a node, in screen pixels.
@@ -92,9 +105,14 @@ class Desk:
 
 
 class OracleAgent:
-    """Plays the task's ``oracle.py``, then submits."""
+    """Plays the task's ``oracle.py``, then submits.
 
-    def __init__(self) -> None:
+    Args:
+        saw: as for `Desk`.
+    """
+
+    def __init__(self, saw: Callable[[str], None] = lambda _: None) -> None:
+        self._saw = saw
         self._solution: Solution | None = None
         self._begun = False
 
@@ -108,7 +126,7 @@ class OracleAgent:
         solve = getattr(variation.task.module("oracle.py"), "solve", None)
         if solve is None:
             raise TaskError(f"{variation.task.folder / 'oracle.py'} has no solve(params, desk)")
-        self._solution = solve(dict(variation.params), Desk(episode.machine))
+        self._solution = solve(dict(variation.params), Desk(episode.machine, self._saw))
         self._begun = False
 
     def start(self, task: TaskInfo) -> None:

@@ -21,7 +21,7 @@ _COMMANDS = {
     "serve": "Serve an episode to agents outside, over MCP.",
     "view": "Show a running episode in the browser; take it over.",
     "bridge": "The stdio end of a served episode, for MCP clients.",
-    "task": "List, show and begin tasks.",
+    "task": "List, show, begin and check tasks.",
     "image": "Build, check and export the disks that machines start from.",
     "grade": "Grade recorded runs again, from their evidence alone.",
     "doctor": "Say what this machine can do, and what to do about what it cannot.",

@@ -1,4 +1,4 @@
-"""`cua-gym task`: list, show and begin tasks."""
+"""`cua-gym task`: list, show, begin and check tasks."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cua_gym.cli.answer import answering
+from cua_gym.cli.check import check
 from cua_gym.cli.options import suite_option
 
 if TYPE_CHECKING:
@@ -19,7 +20,10 @@ __all__ = ["task"]
 
 @click.group()
 def task() -> None:
-    """List, show and begin tasks."""
+    """List, show, begin and check tasks."""
+
+
+task.add_command(check)
 
 
 @task.command(name="list")

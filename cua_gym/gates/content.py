@@ -1,0 +1,118 @@
+"""What a gate's verdict depends on, as hashes: of a whole task, and of one attempt at it.
+
+A verdict holds as long as the task, the check functions that it uses and its image are the same. An
+attempt depends on less: nothing hidden decides what a machine does, so a changed grader judges old
+attempts anew.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from cua_gym.grading.items import VERSION
+from cua_gym.grading.library import OWN
+from cua_gym.image.recipe import bundled_images, find_recipe
+from cua_gym.task import Task, Variation
+
+__all__ = ["attempt_hash", "content_hash", "evaluator_files"]
+
+FORMAT = 1
+"""Raised when gates come to other verdicts on the same content."""
+
+
+def content_hash(task: Task) -> str:
+    """Hash of all that decides the verdicts: task folder, check functions, image's recipe."""
+    parts = {
+        "format": FORMAT,
+        "task": task.hash,
+        "evaluators": {path.name: _file_hash(path) for path in evaluator_files(task)},
+        "image": _image_hash(task),
+    }
+    return _hash(parts)
+
+
+def attempt_hash(variation: Variation, agent: str, options: Mapping[str, Any]) -> str:
+    """Hash of all that decides what an agent does at a variation, and what is collected then.
+
+    Args:
+        options: further things that it depends on, plain JSON values.
+    """
+    task = variation.task
+    parts = {
+        "format": [FORMAT, VERSION],
+        "task": task.name,
+        "seed": variation.seed,
+        "image": _image_hash(task),
+        "spec": asdict(task.spec),
+        "limits": asdict(task.limits),
+        "policy": task.tool_policy,
+        "setup": [step.model_dump(mode="json") for step in task.setup],
+        "params": variation.params,
+        "inputs": {
+            name: hashlib.sha256(data).hexdigest() for name, data in variation.inputs.items()
+        },
+        "probes": [asdict(probe) for probe in variation.probes],
+        "agent": agent,
+        "options": dict(options),
+    }
+    if agent == "oracle":
+        parts["oracle"] = {p.name: _file_hash(p) for p in sorted(task.folder.glob("*.py"))}
+    return _hash(parts)
+
+
+def evaluator_files(task: Task) -> list[Path]:
+    """The suite's modules that the task's checkpoints use, and those that they import."""
+    names = {point.check.partition(".")[0] for point in task.checkpoints}
+    own = task.hidden / f"{OWN}.py"
+    found: dict[str, Path] = {}
+    queue = sorted(names - {OWN})
+    if OWN in names and own.is_file():
+        queue += _imported(own, task.evaluators)
+    while queue:
+        name = queue.pop()
+        path = task.evaluators / f"{name}.py"
+        if name not in found and path.is_file():
+            found[name] = path
+            queue += _imported(path, task.evaluators)
+    return [found[name] for name in sorted(found)]
+
+
+def _imported(path: Path, package: Path) -> Iterator[str]:
+    """Modules of the evaluators' folder that a file imports, from within it or by its name."""
+    for node in ast.walk(ast.parse(path.read_bytes(), str(path))):
+        if isinstance(node, ast.ImportFrom):
+            names = _from(node, package.name)
+        elif isinstance(node, ast.Import):
+            names = [
+                a.name.split(".")[1] for a in node.names if a.name.startswith(f"{package.name}.")
+            ]
+        else:
+            continue
+        yield from names
+
+
+def _from(node: ast.ImportFrom, package: str) -> Iterable[str]:
+    module = node.module or ""
+    if node.level == 0:
+        if module.split(".")[0] != package:
+            return []
+        module = module.partition(".")[2]
+    return [module.split(".")[0]] if module else [alias.name for alias in node.names]
+
+
+def _image_hash(task: Task) -> str:
+    return find_recipe(task.spec.image, (task.images, bundled_images())).hash
+
+
+def _file_hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _hash(parts: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
