@@ -17,7 +17,7 @@ from typing import Any
 from cua_gym.errors import CuaGymError, GradingError
 from cua_gym.grading.check import Check
 
-__all__ = ["CheckLibrary", "authors_code", "import_file"]
+__all__ = ["CheckLibrary", "authors_code", "evaluators_package", "import_file"]
 
 OWN = "checks"
 
@@ -54,7 +54,7 @@ class CheckLibrary:
         with authors_code(str(path), GradingError):
             if name == OWN:
                 return import_file(path)
-            return importlib.import_module(f"{_package(self._evaluators)}.{name}")
+            return importlib.import_module(f"{evaluators_package(self._evaluators)}.{name}")
 
 
 @contextlib.contextmanager
@@ -71,7 +71,7 @@ def authors_code(what: str, kind: type[CuaGymError]) -> Iterator[None]:
         raise kind(f"{what} raised {type(error).__name__}: {error}") from error
 
 
-def _package(folder: Path) -> str:
+def evaluators_package(folder: Path) -> str:
     """Register an evaluators folder as a package, so that its modules may import each other.
 
     Its name holds the hash of its sources: two suites, or one before and after an edit, are two
