@@ -17,7 +17,7 @@ from .docx import read_docx
 from .odt import read_odt
 from .office_text import MAX_TEXT, Look, PageSetup, Paragraph, TextDocument
 from .packages import Package, once, reading
-from .text import Case, Whitespace, first_difference, normal
+from .text import Case, Whitespace, first_difference, normal, stated
 
 Align = Literal["", "left", "center", "right", "justify"]
 
@@ -92,6 +92,32 @@ def paragraphs(
 def _style(name: str) -> str:
     name = name.casefold()
     return "normal" if name in ("standard", "default paragraph style", "default style") else name
+
+
+@check
+def states(item: Item, *, facts: list[list[str]], forbidden: Sequence[str] = ()) -> Verdict:
+    """The paragraphs state every fact, each by one of its variants; headers and footers aside.
+
+    A fact is a word or number of its own within one paragraph, as in `text.states`; any run of
+    white space is one space. The value is the share of facts. It refuses, wholly, a document with
+    any of ``forbidden``.
+    """
+
+    def flat(value: str) -> str:
+        return normal(value, whitespace="collapse")
+
+    text = "\n".join(flat(p.text) for p in read_document(item.bytes()).paragraphs)
+    wanted = [[flat(one) for one in fact] for fact in facts]
+    return stated(text, wanted, [flat(word) for word in forbidden])
+
+
+@check
+def kind(item: Item, *, expected: Literal["docx", "odt"]) -> Verdict:
+    """A whole document of this kind, told by its content. It refuses another kind with its name."""
+    data = item.bytes()
+    read_document(data)
+    seen = "docx" if "[Content_Types].xml" in Package(data, "document").names else "odt"
+    return verdict(seen == expected, "its kind", seen=seen, wanted=expected)
 
 
 @check

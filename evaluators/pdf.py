@@ -15,10 +15,9 @@ import pypdf
 
 from cua_gym.grading.check import Fails, GradingError, Item, Verdict, check, verdict
 
-from .bounds import within
 from .office_text import MAX_TEXT
 from .packages import once, reading
-from .text import Case, Form, Whitespace, first_difference, mentioned, normal
+from .text import Case, Form, Whitespace, first_difference, normal, stated
 
 MAX_PAGES = 1000
 
@@ -137,21 +136,12 @@ def states(
     A fact is a word or number of its own, as in `text.states`. The value is the share of facts.
     It refuses, wholly, a text with any of ``forbidden``.
     """
-    if not facts:
-        raise GradingError("facts is empty; name at least one")
 
     def flat(value: str) -> str:
         return normal(value, whitespace="collapse", form="NFKC")
 
-    found = flat(_text(item.bytes(), page))
-    with within("the text"):
-        for word in forbidden:
-            if mentioned(found, flat(word)):
-                raise Fails(f"it states {word!r}, which is wrong", seen=found, wanted=repr(facts))
-        missing = [fact for fact in facts if not any(mentioned(found, flat(one)) for one in fact)]
-    message = f"not stated: {missing}" if missing else "all facts are stated"
-    value = (len(facts) - len(missing)) / len(facts)
-    return Verdict(value, message, seen=found, wanted=repr(facts))
+    wanted = [[flat(one) for one in fact] for fact in facts]
+    return stated(flat(_text(item.bytes(), page)), wanted, [flat(word) for word in forbidden])
 
 
 @check

@@ -104,9 +104,11 @@ def values(
     expected: list[list[float | str]],
     absolute: float = 0.0,
     relative: float = DEFAULT_RELATIVE,
+    formula: Pattern = "",
 ) -> Verdict:
     """A range's values (``cells = "A1:C9"``), row by row, each as in `cell`; ``""`` is empty.
 
+    ``formula`` is a pattern as in `cell`, for the formulas of all cells that are not wanted empty.
     It refuses a range with one value wrong, moved or missing, and rows in another order.
     """
     names = names_in(cells)
@@ -118,16 +120,26 @@ def values(
     wrong = []
     for row, wanted_row in zip(names, expected, strict=True):
         for name, wanted in zip(row, wanted_row, strict=True):
-            value = seen.get(name, Cell(None)).value
-            empty = wanted == "" and value is None
-            if not empty and not same_value(value, wanted, absolute, relative):
-                wrong.append(f"{name}: {_short(value)} instead of {_short(wanted)}")
+            found = seen.get(name, Cell(None))
+            if wanted == "" and found.value is None:
+                continue
+            if not same_value(found.value, wanted, absolute, relative):
+                wrong.append(f"{name}: {_short(found.value)} instead of {_short(wanted)}")
+            elif formula and not whole_match(formula, found.formula or ""):
+                wrong.append(f"{name}: no such formula: {_short(found.formula)}")
     return verdict(
         not wrong,
         "; ".join(wrong[:10])[:1000] or f"all of {sheet}!{cells}",
         seen=wrong[:10],
         wanted=expected,
     )
+
+
+@check
+def kind(item: Item, *, expected: Literal["xlsx", "ods"]) -> Verdict:
+    """A whole workbook of this kind, told by its content. It refuses another kind with its name."""
+    seen = read_book(item.bytes()).kind
+    return verdict(seen == expected, "its kind", seen=seen, wanted=expected)
 
 
 @check

@@ -236,9 +236,18 @@ def states(
     A fact is a word or number of its own (`mentioned`). The value is the share of facts stated.
     It refuses, wholly, a text with any of ``forbidden``.
     """
+    return stated(item.text(encoding), facts, forbidden)
+
+
+def stated(text: str, facts: Sequence[Sequence[str]], forbidden: Sequence[str]) -> Verdict:
+    """The share of the facts that a text states, each by one of its variants (`mentioned`).
+
+    Raises:
+        GradingError: no facts, or an empty one.
+        Fails: it states what is forbidden.
+    """
     if not facts:
         raise GradingError("facts is empty; name at least one")
-    text = item.text(encoding)
     with within("the text"):
         for word in forbidden:
             if mentioned(text, word):

@@ -34,6 +34,7 @@ HOLDS: list[tuple[str, dict[str, Any]]] = [
     ("paragraphs", {"expected": ["Report"], "style": "Heading 1"}),
     ("paragraphs", {"expected": ["one", "two", "three"], "style": "list bullet"}),
     ("paragraphs", {"expected": ["Said he"], "style": "Quotations", "variants": ["Quote"]}),
+    ("states", {"facts": [["quick  brown", "lazy dog"], ["3"], ["Said he"]], "forbidden": ["dog"]}),
     ("headings", {"expected": HEADINGS}),
     ("items", {"expected": ["one", "two", "three"], "kind": "bullet"}),
     ("items", {"expected": ["first", "second"], "kind": "number"}),
@@ -56,6 +57,10 @@ NEAR: list[tuple[str, dict[str, Any]]] = [
     ("paragraphs", {"expected": [*ALL[:-1], "Tabs and two spaces"]}),
     ("paragraphs", {"expected": ["Report"], "style": "Heading"}),
     ("paragraphs", {"expected": ["Aims"], "style": "Heading 1"}),
+    ("states", {"facts": [["quick"], ["bro"]]}),
+    ("states", {"facts": [["one two"]]}),
+    ("states", {"facts": [["quick"]], "forbidden": ["fox"]}),
+    ("states", {"facts": [["Header one"]]}),
     ("headings", {"expected": [[1, "Report"], [1, "Aims"]]}),
     ("headings", {"expected": [[1, "Report"]]}),
     ("headings", {"expected": [[2, "Aims"], [1, "Report"]]}),
@@ -107,6 +112,23 @@ def test_an_empty_document_has_none_of_it(judge: Judge, name: str, wanted: dict[
     """Nor has one that is not there."""
     for data in (docx("<w:p/>"), odt("<text:p/>"), None):
         assert not judge(f"documents.{name}", data, **wanted).passed
+
+
+def test_facts_are_paid_by_share(judge: Judge):
+    """Two of three; what stands in two paragraphs is no one fact."""
+    facts = [["quick brown"], ["two three"], ["Tabs and two spaces"]]
+    found = judge("documents.states", REPORTS["report.odt"], facts=facts)
+    assert found.value == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_the_kind_is_told_by_the_content(judge: Judge, report: str):
+    """Whatever the name; what is no whole document has none."""
+    docx_kind = report.endswith("docx")
+    assert judge("documents.kind", REPORTS[report], expected="docx").passed is docx_kind
+    assert judge("documents.kind", REPORTS[report], expected="odt").passed is not docx_kind
+    assert not judge("documents.kind", REPORTS[report][:-30], expected="docx").passed
+    assert not judge("documents.kind", None, expected="docx").passed
 
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"

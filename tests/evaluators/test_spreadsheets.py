@@ -98,6 +98,29 @@ def stored(data: bytes, cell: str, kind: str, value: str, anew: bool = False) ->
     return edited_xml(data, "xl/workbook.xml", ' fullCalcOnLoad="1"', "")
 
 
+def test_a_range_of_formulas(judge: Judge):
+    """Each must be like the pattern, and come to its value; a number that was typed is none."""
+    cells = {"A1": 2, "A2": 3, "B1": "=A1*2", "B2": "=A2*2"}
+    data = stored(stored(book(cells), "B1", "", "4", anew=True), "B2", "", "6")
+    wanted = {"sheet": "S", "cells": "B1:B3", "expected": [[4], [6], [""]]}
+    assert judge("spreadsheets.values", data, **wanted).passed
+    assert judge("spreadsheets.values", data, formula=r"=A\d\*2", **wanted).passed
+    assert not judge("spreadsheets.values", data, formula=r"=A1\*2", **wanted).passed
+    typed = stored(book({**cells, "B2": 6}), "B1", "", "4")
+    assert judge("spreadsheets.values", typed, **wanted).passed
+    found = judge("spreadsheets.values", typed, formula=".+", **wanted)
+    assert not found.passed
+    assert "B2: no such formula" in found.message
+
+
+def test_the_kind_is_told_by_the_content(judge: Judge):
+    """Whatever the name says."""
+    assert judge("spreadsheets.kind", book({"A1": 1}), expected="xlsx").passed
+    assert judge("spreadsheets.kind", ods(), expected="ods").passed
+    assert not judge("spreadsheets.kind", ods(), expected="xlsx").passed
+    assert not judge("spreadsheets.kind", b"no workbook", expected="xlsx").passed
+
+
 def test_a_formulas_empty_text_is_a_value(judge: Judge):
     """What Calc writes for =IF(A1=2,"","x") is no missing value."""
     data = stored(book({"A1": 2, "A2": "=A1"}), "A2", 't="str"', "")
