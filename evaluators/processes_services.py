@@ -33,12 +33,31 @@ def unit(item: Item, *, name: str, expected: dict[str, str]) -> Verdict:
     deleted is not a stopped one. It refuses a unit or property that is not there or there twice.
     """
     wanted = {"LoadState": "loaded", **expected}
-    blocks = [block for block in read_units(item.text()) if block.get("Id") == [name]]
-    if len(blocks) != 1:
-        raise Fails(f"{len(blocks)} units {name} instead of one", seen=item.text(), wanted=wanted)
-    found = {key: blocks[0].get(key, []) for key in wanted}
-    seen = {key: values[0] if len(values) == 1 else values for key, values in found.items()}
+    seen = _properties(read_units(item.text()), name, wanted)
     return verdict(seen == wanted, name, seen=seen, wanted=wanted)
+
+
+@check
+def units(item: Item, *, expected: dict[str, dict[str, str]]) -> Verdict:
+    """As `unit`, of several units by their names; all of them must be as they are wanted."""
+    if not expected:
+        raise GradingError("expected is empty; name at least one unit")
+    blocks = read_units(item.text())
+    wanted = {name: {"LoadState": "loaded", **pairs} for name, pairs in expected.items()}
+    seen = {name: _properties(blocks, name, pairs) for name, pairs in wanted.items()}
+    wrong = [name for name in wanted if seen[name] != wanted[name]]
+    return verdict(not wrong, f"not as wanted: {wrong}", seen=seen, wanted=wanted)
+
+
+def _properties(
+    blocks: list[dict[str, list[str]]], name: str, wanted: dict[str, str]
+) -> dict[str, str | list[str]]:
+    """What is said of these properties of one unit."""
+    fits = [block for block in blocks if block.get("Id") == [name]]
+    if len(fits) != 1:
+        raise Fails(f"{len(fits)} units {name} instead of one", seen=repr(blocks), wanted=wanted)
+    found = {key: fits[0].get(key, []) for key in wanted}
+    return {key: values[0] if len(values) == 1 else values for key, values in found.items()}
 
 
 def read_units(text: str) -> list[dict[str, list[str]]]:

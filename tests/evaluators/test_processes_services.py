@@ -47,6 +47,22 @@ def test_a_unit_has_the_states_that_are_declared(judge: Judge):
     assert unit(gone, "cron.service", LoadState="not-found")
 
 
+def test_several_units_are_one_question(judge: Judge):
+    """All of them as wanted; one that is not, or is not told of, is enough to fail."""
+
+    def units(**expected: dict[str, str]) -> bool:
+        named = {f"{name}.service": pairs for name, pairs in expected.items()}
+        return judge("processes_services.units", UNITS, expected=named).passed
+
+    assert units(nginx={"ActiveState": "active"}, cron={"SubState": "dead"})
+    assert units(cron={})
+    assert not units(nginx={"ActiveState": "active"}, cron={"SubState": "running"})
+    assert not units(nginx={"ActiveState": "active"}, ssh={})
+    assert not units(nginx={"LoadState": "not-found"})
+    with pytest.raises(GradingError, match="name at least one"):
+        units()
+
+
 @pytest.mark.parametrize(
     "text",
     [
