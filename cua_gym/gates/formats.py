@@ -24,7 +24,7 @@ from cua_gym.gates.variants import Content, Variant
 from cua_gym.grading.library import evaluators_package
 from cua_gym.task.suite import bundled_suite
 
-__all__ = ["variants"]
+__all__ = ["recalculated", "variants"]
 
 Found = tuple[list[Content], list[Content]]
 """Those that break what the file says, and those that keep it."""
@@ -76,7 +76,7 @@ def _packed(start: bytes | None, solved: bytes) -> Found:
             return zip_mutants.broken(old, members, None), kept
         if (book := workbook_cells.read(members)) is not None:
             kind = "xlsx" if "xl/workbook.xml" in members else "ods"
-            kept += workbook_mutants.kept(solved, kind, _recalculated)
+            kept += workbook_mutants.kept(solved, kind, recalculated)
             return workbook_mutants.broken(old, book), kept
         return document_mutants.broken(old, members), kept
     if (tar := zip_mutants.read_tar(solved)) is not None:
@@ -90,7 +90,7 @@ def _packed(start: bytes | None, solved: bytes) -> Found:
     return [], []
 
 
-def _recalculated(data: bytes, kind: str) -> bytes:
+def recalculated(data: bytes, kind: str) -> bytes:
     """A workbook as LibreOffice saves it, in the sandbox that the bundled checks have for it."""
     package = evaluators_package(bundled_suite().path / "evaluators")
     module: Any = importlib.import_module(f"{package}.recalculation")

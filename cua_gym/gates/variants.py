@@ -77,13 +77,15 @@ def altered(value: str) -> Iterator[tuple[str, str]]:
     None of them is within a tolerance that anybody would allow: of a number with decimals no last
     digit is changed, cut or added.
     """
-    seen = {value.strip(), ""}
-    for how, wrong in _altered(value.strip()):
+    value = value.strip()
+    if not value:
+        return
+    seen = {value, ""}
+    for how, wrong in _altered(value):
         if wrong not in seen:
             seen.add(wrong)
             yield how, wrong
-    if value.strip():
-        yield "empty", ""
+    yield "empty", ""
 
 
 def _altered(value: str) -> Iterator[tuple[str, str]]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from xml.etree import ElementTree
 
 import defusedxml.ElementTree
 from defusedxml.common import DefusedXmlException
 
-from cua_gym.gates.variants import Content, Variant, altered, place, spread
+from cua_gym.gates.variants import MOST, Content, Variant, altered, place, spread
 
 __all__ = ["broken", "kept", "read"]
 
@@ -27,43 +28,63 @@ def read(data: bytes) -> ElementTree.Element | None:
 
 
 def broken(start: ElementTree.Element | None, solved: ElementTree.Element) -> list[Content]:
-    """Each changed text and attribute undone and altered."""
-    before = (
-        {} if start is None else {where: v for where, v, _, _ in _texts(start, _local(start.tag))}
-    )
-    parts: list[Content] = []
-    every = list(_texts(solved, _local(solved.tag)))
-    changed = [one for one in every if before.get(one[0]) != one[1]]
+    """Half of the changed texts and attributes undone, each on its own, and each altered."""
+    old = [] if start is None else _texts(start, _local(start.tag))
+    before = {text.where: text.value for text in old}
+    changed = [
+        text for text in _texts(solved, _local(solved.tag)) if before.get(text.where) != text.value
+    ]
 
-    def alter(node: ElementTree.Element, attribute: str, value: str | None) -> bytes:
-        was = node.get(attribute) if attribute else node.text
-        _set(node, attribute, value)
+    def undo(some: Sequence[_Text]) -> bytes:
+        return say([(text, before.get(text.where)) for text in some])
+
+    def say(values: Sequence[tuple[_Text, str | None]]) -> bytes:
+        for text, value in values:
+            text.put(value)
         data: bytes = ElementTree.tostring(solved, "utf-8", xml_declaration=True)
-        _set(node, attribute, was)
+        for text, _ in values:
+            text.put(text.value)
         return data
 
-    for where, value, node, attribute in spread(changed):
-        name = place(where)
+    found: list[Content] = []
+    if len(changed) > 1:
+        half = len(changed) // 2
+        found.append(Variant("half", "first", partial(undo, changed[half:])))
+        found.append(Variant("half", "second", partial(undo, changed[:half])))
+    parts: list[Content] = []
+    for text in spread(changed):
+        name = place(text.where)
         if len(changed) > 1:
-            old = before.get(where)
-            parts.append(Variant("reverted", name, partial(alter, node, attribute, old)))
-        for how, wrong in altered(value):
-            parts.append(
-                Variant("altered", f"{name}-{how}", partial(alter, node, attribute, wrong))
-            )
-    return spread(parts)
+            parts.append(Variant("reverted", name, partial(undo, [text])))
+        for how, wrong in altered(text.value):
+            parts.append(Variant("altered", f"{name}:{how}", partial(say, [(text, wrong)])))
+    return found + spread(parts, MOST - len(found))
 
 
-Text = tuple[str, str, ElementTree.Element, str]
-"""Path, value, element and, when it is one of its attributes, that."""
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """The text of an element or, when it has a name, one of its attributes."""
+
+    where: str
+    value: str
+    node: ElementTree.Element
+    attribute: str = ""
+
+    def put(self, value: str | None) -> None:
+        if not self.attribute:
+            self.node.text = value
+        elif value is None:
+            self.node.attrib.pop(self.attribute, None)
+        else:
+            self.node.set(self.attribute, value)
 
 
-def _texts(node: ElementTree.Element, path: str) -> Iterator[Text]:
+def _texts(node: ElementTree.Element, path: str) -> Iterator[_Text]:
     if (node.text or "").strip():
-        yield path, (node.text or "").strip(), node, ""
+        yield _Text(path, (node.text or "").strip(), node)
     for attribute, value in node.attrib.items():
         if value.strip():
-            yield f"{path}@{_local(attribute)}", value, node, attribute
+            yield _Text(f"{path}@{_local(attribute)}", value, node, attribute)
     count: dict[str, int] = {}
     for child in node:
         tag = _local(str(child.tag))
@@ -75,15 +96,6 @@ def _texts(node: ElementTree.Element, path: str) -> Iterator[Text]:
 def _local(name: str) -> str:
     """A name without its name space."""
     return name.rpartition("}")[2]
-
-
-def _set(node: ElementTree.Element, attribute: str, value: str | None) -> None:
-    if not attribute:
-        node.text = value
-    elif value is None:
-        node.attrib.pop(attribute, None)
-    else:
-        node.set(attribute, value)
 
 
 _OUTSIDE = re.compile(rb"(<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>)", re.DOTALL)
