@@ -29,6 +29,7 @@ from cua_gym.errors import (
 from cua_gym.grading.evidence import collect
 from cua_gym.grading.grade import grade
 from cua_gym.grading.outcome import Outcome
+from cua_gym.grading.start import StartEvidence
 from cua_gym.machine.base import Frame, Machine, State
 from cua_gym.machine.settle import Settle, Settled
 from cua_gym.machine.start import Prepare, start_machine
@@ -41,7 +42,7 @@ from cua_gym.spaces import ActionSpace
 from cua_gym.steps import OWN, EpisodeOver, Origin, Step
 from cua_gym.task import Variation
 from cua_gym.turns import By, Stop, Turns
-from cua_gym.verdict import Loss, Verdict
+from cua_gym.verdict import UNMETERED, Loss, Verdict
 
 __all__ = ["Episode", "Phase"]
 
@@ -50,11 +51,6 @@ Progress = Callable[[str], None]
 
 TURN_S = 120.0
 """How long the end waits for a call under way: each hears when it should stop, or is shorter."""
-
-UNMETERED: Mapping[str, Any] = {
-    "model": None, "calls": None, "input_tokens": None, "output_tokens": None, "model_s": None,
-}  # fmt: skip
-"""What is said of an agent that keeps no account."""
 
 
 class Episode:
@@ -106,6 +102,7 @@ class Episode:
         self._clock = clock or SystemClock()
         self._start = start
         self._machine: Machine | None = None
+        self._at_start: StartEvidence | None = None
         self._performer: Performer | None = None
         self._recorder: Recorder | None = None
         self._phase: Phase = "boot"
@@ -133,6 +130,9 @@ class Episode:
                 prepare=self._set_up(progress),
                 progress=progress,
             )
+            self._phase = "setup"
+            if self._at_start is None:
+                self._at_start = StartEvidence.of(self._machine, self.variation.probes, progress)
             self._phase = "act"
             self._performer = Performer(self._machine, self.actions, self._rule, self._clock)
             frame = self._machine.screen.grab()
@@ -145,9 +145,11 @@ class Episode:
         raise AssertionError("unreachable: the context re-raises")
 
     def _set_up(self, progress: Progress) -> Prepare:
-        def prepare(machine: Machine) -> None:
+        def prepare(machine: Machine) -> Mapping[str, bytes]:
             self._phase = "setup"
             run_setup(machine, self.variation, progress)
+            self._at_start = StartEvidence.take(machine, self.variation.probes)
+            return self._at_start.files()
 
         return prepare
 
@@ -406,7 +408,7 @@ class Episode:
             self._performer.release()
         self.machine.freeze()
         with space_errors(evidence):
-            collect(self.machine, self.variation, evidence, self._submission)
+            collect(self.machine, self.variation, evidence, self._submission, self._at_start)
         self._phase = "grade"
         with space_errors(Path(tempfile.gettempdir(), "grading")):
             return grade(evidence, self.variation)

@@ -15,7 +15,12 @@ from cua_gym.grading.outcome import Outcome
 from cua_gym.machine.base import State
 from cua_gym.record.layout import RunFolder
 
-__all__ = ["Loss", "Verdict"]
+__all__ = ["UNMETERED", "Loss", "Verdict"]
+
+UNMETERED: Mapping[str, Any] = {
+    "model": None, "calls": None, "input_tokens": None, "output_tokens": None, "model_s": None,
+}  # fmt: skip
+"""What is said of an agent that keeps no account."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,8 @@
 """Files and folders: there, moved, the same bytes, a whole tree, what changed besides.
 
-Some checks look at a *listing*, the output of a command that root runs (`LISTING`, with the folder
-for ``ROOT``): names, kinds, rights, links and hashes of a whole folder, read without its contents.
-The same command as a setup step, into a file that only root can write, is what was there at the
-start.
+Some checks look at a *listing*, evidence of kind ``tree`` (its command is
+`cua_gym.grading.probes.LISTING`): names, kinds, rights, links and hashes of a whole folder, read
+without its contents. With ``at = "start"`` it is what was there before anybody acted.
 """
 
 from __future__ import annotations
@@ -19,17 +18,9 @@ from cua_gym.grading.check import Evidence, Fails, GradingError, Item, Verdict, 
 
 Kind = Literal["file", "dir", "link", "other"]
 
-LISTING = (
-    r"cd ROOT && timeout 60 find . -xdev -printf '%y\t%m\t%u\t%g\t%s\t%P\0%l\0' && printf '\0' && "
-    "find . -xdev -type f -size -67108865c -print0 | timeout 60 xargs -0r sha256sum -bz"
-)
-"""Nothing in a name can break it: fields end with NUL. Of a file over 64 MiB it has just the size,
-and after a minute or two it ends as a failure, so that no heap of files stops the collection: a
-``timeout_s`` of 180 is enough."""
-
 DESKTOP_NOISE = (
     ".cache/**", ".config/**", ".local/**", ".dbus/**", ".pki/**", ".gnupg/**", ".Xauthority",
-    ".ICEauthority", ".xsession-errors*", ".bash_history",
+    ".ICEauthority", ".xsession-errors*", ".bash_history", "**/.~lock.*#",
 )  # fmt: skip
 """What programs of a desktop write in a home folder by themselves."""
 
@@ -147,7 +138,7 @@ def tree_equals(item: Item, *, root: str, expected: dict[str, bytes | str]) -> V
 
 def _tree(item: Item, root: str) -> tuple[dict[str, str], list[str]]:
     """Files below ``root`` with their hashes (of a huge one, its size), and what is no file."""
-    if item.kind in ("command", "file"):
+    if item.kind in ("tree", "command", "file"):
         inside = {
             PurePosixPath(path).relative_to(root).as_posix(): entry
             for path, entry in read_listing(item).items()
@@ -156,7 +147,7 @@ def _tree(item: Item, root: str) -> tuple[dict[str, str], list[str]]:
         files = {k: e.sha256 or f"{e.size} bytes" for k, e in inside.items() if e.kind == "file"}
         return files, sorted(inside.keys() - files.keys())
     if item.kind != "glob":
-        raise GradingError(f"{item.name} is a {item.kind}; a tree needs a glob or a listing")
+        raise GradingError(f"{item.name} is a {item.kind}; it needs a glob or a listing")
     odd = [_below(root, e.guest) for e in item.entries if e.kind not in ("file", "dir")]
     contents = item.files().items()
     return {_below(root, path): hashlib.sha256(data).hexdigest() for path, data in contents}, odd

@@ -6,7 +6,7 @@ import base64
 import errno
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from cua_gym.grading.items import Evidence
 from cua_gym.grading.library import CheckLibrary
 from cua_gym.grading.outcome import CheckpointResult
 
-__all__ = ["Checkpoint", "Question", "Rubric", "score", "success"]
+__all__ = ["Checkpoint", "Question", "Rubric", "gated", "score", "success"]
 
 SHOWN = 2000
 """Longest seen or wanted text that a result keeps, in characters."""
@@ -36,6 +36,7 @@ class Checkpoint:
         listed: whether the task wrote them as a list; the check is then given an `Evidence`.
         args: keyword arguments, with placeholders.
         negate: turn the verdict round: it holds as far as the check does not.
+        after: ids of checkpoints that must pass, or this one counts for nothing.
     """
 
     id: str
@@ -46,6 +47,7 @@ class Checkpoint:
     listed: bool = False
     args: Mapping[str, Any] = field(default_factory=dict)
     negate: bool = False
+    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +74,7 @@ class Rubric:
         return {
             "feasible": self.feasible,
             "checkpoints": [
-                {
-                    "id": c.id,
-                    "weight": c.weight,
-                    "required": c.required,
-                    "check": c.check,
-                    "evidence": list(c.evidence),
-                    "listed": c.listed,
-                    "args": dict(c.args),
-                    "negate": c.negate,
-                }
+                {field.name: getattr(c, field.name) for field in fields(c)}
                 for c in self.checkpoints
             ],
             "hidden": str(self.hidden),
@@ -96,7 +89,8 @@ class Rubric:
         return cls(
             feasible=data["feasible"],
             checkpoints=tuple(
-                Checkpoint(**{**c, "evidence": tuple(c["evidence"])}) for c in data["checkpoints"]
+                Checkpoint(**{**c, "evidence": tuple(c["evidence"]), "after": tuple(c["after"])})
+                for c in data["checkpoints"]
             ),
             hidden=Path(data["hidden"]),
             evaluators=Path(data["evaluators"]),
@@ -179,6 +173,36 @@ class Question:
             point.id, point.weight, value == 1.0, value, point.required, point.evidence,
             message[:SHOWN], exhausted=True,
         )  # fmt: skip
+
+
+def gated(
+    points: Sequence[Checkpoint], results: Sequence[CheckpointResult]
+) -> list[CheckpointResult]:
+    """The verdicts with those of checkpoints taken away that stand behind one which did not pass.
+
+    Args:
+        results: what the checks alone found, one for each of ``points``.
+    """
+    done: dict[str, CheckpointResult] = {}
+    left = list(zip(points, results, strict=True))
+    while left:
+        # `cua_gym.task` refuses circles, so there is always one whose gates are decided.
+        ready = [(p, r) for p, r in left if done.keys() >= set(p.after)]
+        if not ready:
+            raise GradingError(
+                f"checkpoints {', '.join(p.id for p, _ in left)} wait for each other"
+            )
+        left = [(p, r) for p, r in left if p.id not in {q.id for q, _ in ready}]
+        for point, result in ready:
+            missing = [gate for gate in point.after if not done[gate].passed]
+            done[point.id] = _closed(result, missing) if missing else result
+    return [done[point.id] for point in points]
+
+
+def _closed(result: CheckpointResult, missing: Sequence[str]) -> CheckpointResult:
+    alone = f"; alone it is {result.value:g}: {result.message}"
+    message = f"counts only after {', '.join(missing)}, which did not pass{alone}"[:SHOWN]
+    return replace(result, value=0.0, passed=False, message=message)
 
 
 def score(results: Sequence[CheckpointResult]) -> float:

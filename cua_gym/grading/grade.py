@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cua_gym.errors import GradingError
-from cua_gym.grading.checkpoints import Rubric, score, success
+from cua_gym.grading.checkpoints import Rubric, gated, score, success
 from cua_gym.grading.grader import Grader
 from cua_gym.grading.items import Evidence
 from cua_gym.grading.limits import LIMITS, Limits
@@ -65,7 +65,7 @@ def _outcome(grader: Grader, evidence: Path, rubric: Rubric) -> Outcome:
     except GradingError as error:
         return Outcome.unscored("evidence", "grade", str(error))
     try:
-        results = grader.judge(evidence, rubric)
+        results = gated(rubric.checkpoints, grader.judge(evidence, rubric))
     except GradingError as error:
         return Outcome.unscored("grader", "grade", str(error))
     if gave_up and rubric.feasible:

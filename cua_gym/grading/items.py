@@ -55,6 +55,7 @@ class Item:
         state: ``present``; ``absent``: it was looked for and is not there; ``refused``: it was
             there and not taken (too large, a link, a device), ``note`` says why.
         exit: a command's exit status.
+        at: ``start``: taken before anybody acted; ``end``.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Item:
     note: str = ""
     exit: int | None = None
     entries: tuple[Entry, ...] = ()
+    at: str = "end"
 
     @property
     def present(self) -> bool:
@@ -202,4 +204,5 @@ def _item(folder: Path, record: Mapping[str, Any]) -> Item:
         note=record["note"],
         exit=record["exit"],
         entries=entries,
+        at=record.get("at", "end"),
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from cua_gym.machine.base import Machine, MachineSpec
 
 __all__ = ["Prepare", "start_machine"]
 
-Prepare = Callable[[Machine], None]
+Prepare = Callable[[Machine], Mapping[str, bytes] | None]
+"""Brings a ready machine into its start state; may return files to be kept with it, by name."""
 
 
 def start_machine(
@@ -28,7 +29,8 @@ def start_machine(
     Args:
         key: names the start state among all of this image and spec; None is the ready state.
         prepare: brings a ready machine into the start state. What it raises is passed on, and
-            nothing is saved.
+            nothing is saved. Files that it returns lie with the state on the host; a machine of a
+            kind that keeps states has them in a folder, its attribute ``kept``.
         recipes: folders of image recipes, such as a suite's ``images/``; searched before those
             that come with cua_gym.
         progress: told what takes more than a second.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -13,11 +14,25 @@ from pydantic.errors import PydanticUserError
 
 from cua_gym.errors import GradingError, TaskError
 from cua_gym.grading.check import Check, argument_faults
+from cua_gym.grading.checkpoints import Checkpoint
 from cua_gym.grading.items import Evidence, Item
 from cua_gym.grading.library import CheckLibrary, authors_code
 from cua_gym.task.files import CheckpointEntry, CheckpointsFile, TaskFile, fault
 
-__all__ = ["checkpoint_faults", "evidence_names", "value_faults"]
+__all__ = [
+    "COLLATERAL",
+    "SCOPE_EVIDENCE",
+    "checkpoint_faults",
+    "discovered_faults",
+    "evidence_names",
+    "value_faults",
+    "with_scope",
+]
+
+COLLATERAL = "collateral"
+"""The checkpoint that ``[scope]`` makes."""
+SCOPE_EVIDENCE = ("scope_start", "scope_end")
+"""The listings that it compares."""
 
 _TYPES = ConfigDict(arbitrary_types_allowed=True, allow_inf_nan=False)
 
@@ -26,15 +41,19 @@ def checkpoint_faults(
     path: Path, declared: CheckpointsFile, task: TaskFile, evaluators: Path
 ) -> Iterator[str]:
     """Faults that show without any seed's values."""
-    points = declared.checkpoint
-    if not points:
+    if not declared.checkpoint:
         yield f"{path}: no checkpoints, so nothing could be graded; add a [[checkpoint]]"
         return
+    points = with_scope(declared)
     known = {e.name for e in task.evidence} | {"answer", "submission"}
+    if declared.scope is not None:
+        known |= set(SCOPE_EVIDENCE)
     library = CheckLibrary(evaluators, path.parent)
     asked: dict[str, str] = {}
     for number, point in enumerate(points):
         where: tuple[str | int, ...] = ("checkpoint", number)
+        if point.id == COLLATERAL and number == len(declared.checkpoint):
+            where = ("scope",)
         if point.id in [p.id for p in points[:number]]:
             yield fault(path, [*where, "id"], f"checkpoint {point.id!r} is there twice; rename one")
         if point.weight == 0:
@@ -57,9 +76,78 @@ def checkpoint_faults(
         if earlier != point.id:
             message = f"{point.id!r} asks the same as {earlier!r}; remove one"
             yield fault(path, [*where, "check"], message)
+    yield from _gate_faults(path, points)
     total = math.fsum(p.weight for p in points if p.weight > 0)
     if abs(total - 1) > 1e-9:
         yield f"{path}: positive weights sum to {total:g}; they must sum to 1"
+
+
+def with_scope(declared: CheckpointsFile) -> list[CheckpointEntry]:
+    """The checkpoints that are written down, and the one that ``[scope]`` stands for."""
+    scope = declared.scope
+    if scope is None:
+        return declared.checkpoint
+    return [
+        *declared.checkpoint,
+        CheckpointEntry(
+            id=COLLATERAL,
+            weight=scope.weight,
+            check="files.only_changed",
+            evidence=list(SCOPE_EVIDENCE),
+            args={"may_change": scope.changes},
+            negate=True,
+        ),
+    ]
+
+
+def _gate_faults(path: Path, points: Sequence[CheckpointEntry]) -> Iterator[str]:
+    """What is wrong with the ``after`` of checkpoints."""
+    weights = {point.id: point.weight for point in points}
+    after = {point.id: point.after for point in points}
+    for number, point in enumerate(points):
+        where = ("checkpoint", number, "after")
+        for gate in point.after:
+            if gate not in weights:
+                message = f"no checkpoint {gate!r}; there is {', '.join(weights)}"
+                yield fault(path, where, message)
+            elif weights[gate] < 0:
+                message = f"{gate!r} is negative: passed is bad news; give a positive one"
+                yield fault(path, where, message)
+        if point.id in _behind(point.id, after):
+            yield fault(path, where, f"{point.id!r} waits for itself; break the circle")
+
+
+def _behind(start: str, after: Mapping[str, Sequence[str]]) -> set[str]:
+    """All that must pass before it."""
+    found: set[str] = set()
+    queue = list(after[start])
+    while queue:
+        gate = queue.pop()
+        if gate not in found:
+            found.add(gate)
+            queue += after.get(gate, ())
+    return found
+
+
+def discovered_faults(
+    path: Path,
+    discovered: Mapping[str, str],
+    points: Sequence[Checkpoint],
+    values: Mapping[str, object],
+) -> Iterator[str]:
+    """Names in ``[discovered]`` that stand for nothing.
+
+    Args:
+        values: what placeholders stand for.
+    """
+    kinds = ("answer.", "params.", "hidden.")
+    known = {point.id for point in points} | {name for name in values if name.startswith(kinds)}
+    for name in discovered:
+        if name not in known:
+            near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.4)
+            hint = f"; did you mean {', '.join(near)}?" if near else ""
+            message = f"{name!r} is no checkpoint, answer.NAME, params.NAME or hidden.FILE"
+            yield fault(path, ("discovered", name), message + hint)
 
 
 def evidence_names(point: CheckpointEntry) -> list[str]:

@@ -15,8 +15,10 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
+    PlainValidator,
     StringConstraints,
     ValidationError,
     model_validator,
@@ -28,6 +30,7 @@ __all__ = [
     "CheckpointEntry",
     "CheckpointsFile",
     "EvidenceEntry",
+    "ScopeTable",
     "SetupEntry",
     "TaskFile",
     "fault",
@@ -43,15 +46,39 @@ def _day(text: str) -> str:
     return text
 
 
+def _changes(value: Any) -> Any:
+    if isinstance(value, str) and re.fullmatch(r"\{[A-Za-z_][A-Za-z0-9_.]*\}", value):
+        return value
+    if isinstance(value, list) and all(isinstance(item, str) and item.strip() for item in value):
+        return value
+    raise ValueError(
+        "'changes' is a list of patterns below the tree, such as [\"Notes/**\"], or one "
+        f"placeholder that stands for such a list; not {value!r:.80}"
+    )
+
+
+def _quoted(value: Any) -> Any:
+    tables = value.items() if isinstance(value, dict) else ()
+    nested = [f'"{key}.{name}"' for key, text in tables if isinstance(text, dict) for name in text]
+    if nested:
+        raise ValueError(f"a name with a dot stands in quotes: {', '.join(nested)}")
+    return value
+
+
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 Command = Annotated[str, Field(pattern=r"\S")]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$"), AfterValidator(_day)]
 ImageName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+LiteralPath = Annotated[str, Field(pattern=r"^/[^\x00{}]*$")]
 GuestPath = Annotated[str, Field(pattern=r"^/[^\x00]*$")]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{1,63}$")]
 EvidenceName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,31}$")]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 Size = Annotated[int, Field(ge=320, le=7680)]
+
+
+_KINDS = ("file", "glob", "tree", "command", "clipboard", "windows", "a11y", "frame")
+_START_KINDS = ("file", "glob", "tree", "command")
 
 
 class _Strict(BaseModel):
@@ -116,34 +143,35 @@ class SetupEntry(_Strict):
 
 
 class EvidenceEntry(_Strict):
-    """One thing to collect at the end."""
+    """One thing to collect at the end, or in the start state before the agent acts."""
 
     name: EvidenceName
+    at: Literal["start", "end"] = "end"
     file: GuestPath | None = None
     glob: GuestPath | None = None
+    tree: GuestPath | None = None
     command: Command | None = None
     clipboard: Literal[True] | None = None
     windows: Literal[True] | None = None
     a11y: Literal[True] | None = None
     frame: Literal[True] | None = None
     user: Literal["root", "user"] = "root"
-    timeout_s: Seconds = 30.0
+    timeout_s: Seconds | None = None
     limit_bytes: int = Field(default=16 * 1024 * 1024, ge=1, le=1024**3)
     live: bool = False
 
     @model_validator(mode="after")
     def _one_kind(self) -> EvidenceEntry:
         if len(self.kinds) != 1:
-            raise ValueError(
-                "evidence has exactly one of file, glob, command, clipboard, windows, a11y, frame"
-            )
+            raise ValueError(f"evidence has exactly one of {', '.join(_KINDS)}")
+        if self.at == "start" and self.kinds[0] not in _START_KINDS:
+            raise ValueError(f"at the start there is evidence of {', '.join(_START_KINDS)} only")
         return self
 
     @property
     def kinds(self) -> list[str]:
         """The kinds that are set; exactly one once validated."""
-        every = ("file", "glob", "command", "clipboard", "windows", "a11y", "frame")
-        return [k for k in every if getattr(self, k) is not None]
+        return [k for k in _KINDS if getattr(self, k) is not None]
 
 
 class TaskFile(_Strict):
@@ -176,12 +204,23 @@ class CheckpointEntry(_Strict):
     evidence: str | list[str]
     args: dict[str, Any] = {}
     negate: bool = False
+    after: list[str] = []
+
+
+class ScopeTable(_Strict):
+    """``[scope]``: what may change below a folder; it makes a negative checkpoint of its own."""
+
+    tree: LiteralPath = "/home/user"
+    changes: Annotated[list[str] | str, PlainValidator(_changes)]
+    weight: float = Field(default=-0.5, ge=-1, lt=0)
 
 
 class CheckpointsFile(_Strict):
     """``hidden/checkpoints.toml``."""
 
     checkpoint: list[CheckpointEntry] = []
+    scope: ScopeTable | None = None
+    discovered: Annotated[dict[str, Text], BeforeValidator(_quoted)] = {}
 
 
 Model = TypeVar("Model", bound=_Strict)
@@ -258,7 +297,7 @@ def _line(text: str, where: Sequence[str | int]) -> int | None:
             end = next((i for i in range(len(lines)) if re.match(r"\s*\[", lines[i])), len(lines))
     for key in parts:
         for i in range(start, end):
-            if re.search(rf"(^|[\s{{,]){re.escape(str(key))}\s*=", lines[i]):
+            if re.search(rf"(^|[\s{{,]|^\s*\"){re.escape(str(key))}\"?\s*=", lines[i]):
                 best = i
                 break
     return None if best is None else best + 1

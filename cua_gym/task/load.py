@@ -16,7 +16,14 @@ from cua_gym.grading.library import CheckLibrary
 from cua_gym.grading.probes import RESERVED, Probe
 from cua_gym.image.recipe import bundled_images, recipe_names
 from cua_gym.machine.base import MachineSpec
-from cua_gym.task.checkpoints import checkpoint_faults, evidence_names, value_faults
+from cua_gym.task.checkpoints import (
+    SCOPE_EVIDENCE,
+    checkpoint_faults,
+    discovered_faults,
+    evidence_names,
+    value_faults,
+    with_scope,
+)
 from cua_gym.task.files import (
     CheckpointsFile,
     EvidenceEntry,
@@ -31,7 +38,14 @@ from cua_gym.task.model import Limits, Task, Variation
 __all__ = ["load_task"]
 
 _LIVE = ("clipboard", "windows", "a11y")
-_PYTHON = ("vary.py", "oracle.py", "hidden/answers.py", "hidden/checks.py")
+_PYTHON = (
+    "vary.py", "oracle.py", "hidden/answers.py", "hidden/checks.py", "hidden/mutants.py",
+)  # fmt: skip
+GATES = "gates.json"
+"""What `cua-gym task check` found; it says something of the task and is no part of it."""
+COMMAND_S = 30.0
+TREE_S = 180.0
+"""What a listing may take; see `cua_gym.grading.probes.LISTING`."""
 _TRIED = (0, 1, 2)
 """Seeds whose variations are judged with the task."""
 
@@ -110,7 +124,7 @@ def _task_faults(path: Path, declared: TaskFile) -> Iterator[str]:
         yield from _image_fault(path, declared.machine.image)
     names = [e.name for e in declared.evidence]
     for number, name in enumerate(names):
-        if name in RESERVED:
+        if name in (*RESERVED, *SCOPE_EVIDENCE):
             yield fault(path, ["evidence", number, "name"], f"{name!r} is taken by every episode")
         if name in names[:number]:
             yield fault(path, ["evidence", number, "name"], f"{name!r} is there twice; rename one")
@@ -153,7 +167,7 @@ def _build(
         spec=MachineSpec(**wanted),
         limits=Limits(declared.limits.steps, declared.limits.seconds),
         setup=tuple(declared.setup),
-        declared_probes=tuple(_probe(e) for e in declared.evidence),
+        declared_probes=(*map(_probe, declared.evidence), *_scope_probes(checkpoints)),
         checkpoints=tuple(
             Checkpoint(
                 id=p.id,
@@ -164,11 +178,21 @@ def _build(
                 listed=isinstance(p.evidence, list),
                 args=p.args,
                 negate=p.negate,
+                after=tuple(p.after),
             )
-            for p in checkpoints.checkpoint
+            for p in with_scope(checkpoints)
         ),
+        discovered=dict(checkpoints.discovered),
         hash=_hash(folder),
     )
+
+
+def _scope_probes(checkpoints: CheckpointsFile) -> Iterator[Probe]:
+    if checkpoints.scope is not None:
+        start, end = SCOPE_EVIDENCE
+        tree = checkpoints.scope.tree
+        yield Probe(start, "tree", tree, at="start", timeout_s=TREE_S)
+        yield Probe(end, "tree", tree, timeout_s=TREE_S)
 
 
 def _probe(entry: EvidenceEntry) -> Probe:
@@ -178,8 +202,9 @@ def _probe(entry: EvidenceEntry) -> Probe:
         name=entry.name,
         kind=kind,  # type: ignore[arg-type] # the model's keys are the probe's kinds
         source=source if isinstance(source, str) else "",
+        at=entry.at,
         user=None if entry.user == "user" else entry.user,
-        timeout_s=entry.timeout_s,
+        timeout_s=entry.timeout_s or (TREE_S if kind == "tree" else COMMAND_S),
         limit_bytes=entry.limit_bytes,
         # Programs of the desktop account answer these, and a command of that account would wait
         # in the freezer for ever.
@@ -220,12 +245,15 @@ def _variation_faults(
     library = CheckLibrary(task.evaluators, task.hidden)
     for number, point in enumerate(task.checkpoints):
         where: list[str | int] = ["checkpoint", number, "args"]
+        if point.evidence == SCOPE_EVIDENCE:
+            where = ["scope", "changes"]
         if unfilled := list(_fill_faults(hidden_file, where, [dict(point.args)], values)):
             yield from unfilled
             continue
         filled = template.fill(dict(point.args), values)
         for message in value_faults(library.find(point.check), filled):
             yield fault(hidden_file, where, f"{point.check}: {message}")
+    yield from discovered_faults(hidden_file, task.discovered, task.checkpoints, values)
 
 
 def _step_faults(step: SetupEntry, variation: Variation) -> Iterator[str]:
@@ -262,9 +290,11 @@ def _fill_faults(
 
 
 def _hash(folder: Path) -> str:
-    """SHA-256 over names and bytes of all files but Python's caches."""
+    """SHA-256 over names and bytes of all files but Python's caches and what the gates found."""
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
+        if path == folder / GATES:
+            continue
         if path.is_file() and "__pycache__" not in path.parts:
             name = path.relative_to(folder).as_posix().encode()
             data = path.read_bytes()

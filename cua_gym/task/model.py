@@ -46,6 +46,10 @@ class Task:
         backend: ``vm`` needs a whole computer, ``any`` runs on a light desktop too.
         feasible: False when giving up can be right.
         setup: steps from the image's ready state to the start state.
+        declared_probes: what to collect, with placeholders; those of ``[scope]`` too.
+        checkpoints: how it is graded; that of ``[scope]`` comes last.
+        discovered: wanted values that stand nowhere for the agent, by placeholder or checkpoint,
+            and how one finds them.
         hash: SHA-256 of all files in the folder.
     """
 
@@ -66,6 +70,7 @@ class Task:
     setup: tuple[SetupEntry, ...]
     declared_probes: tuple[Probe, ...]
     checkpoints: tuple[Checkpoint, ...]
+    discovered: Mapping[str, str]
     hash: str
 
     @property

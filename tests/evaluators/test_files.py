@@ -13,6 +13,7 @@ import pytest
 from cua_gym.errors import GradingError
 from cua_gym.grading.check import Verdict
 from cua_gym.grading.items import Evidence, Item
+from cua_gym.grading.probes import LISTING
 from evaluators import files
 
 from .conftest import Judge, store
@@ -90,10 +91,9 @@ def home(tmp_path: Path) -> Path:
 
 def listing(home: Path, evidence: Path, name: str = "list") -> Item:
     """What the command prints of a folder, as it is now."""
-    command = files.LISTING.replace("ROOT", str(home))
-    done = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, check=True)
+    done = subprocess.run(["bash", "-c", LISTING], cwd=home, stdout=subprocess.PIPE, check=True)
     evidence.mkdir(exist_ok=True)
-    return dataclasses.replace(make(evidence, name, "present", done.stdout), kind="command")
+    return dataclasses.replace(make(evidence, name, "present", done.stdout), kind="tree")
 
 
 Changed = Callable[..., Verdict]

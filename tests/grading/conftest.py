@@ -12,6 +12,7 @@ import pytest
 from cua_gym.grading.checkpoints import Checkpoint, Rubric
 from cua_gym.grading.evidence import collect
 from cua_gym.grading.probes import Probe
+from cua_gym.grading.start import StartEvidence
 from cua_gym.machine.base import MachineSpec
 from cua_gym.machine.fake import FakeMachine
 
@@ -35,6 +36,7 @@ class Bench:
     folder: Path
     probes: tuple[Probe, ...] = ()
     points: list[Checkpoint] = field(default_factory=list)
+    start: StartEvidence | None = None
     feasible: bool = True
     values: dict[str, Any] = field(default_factory=dict)
 
@@ -71,9 +73,13 @@ class Bench:
         )
         return Asked(self.probes, rubric)
 
+    def begin(self) -> None:
+        """The start's evidence, of the machine as it is now."""
+        self.start = StartEvidence.take(self.machine, self.probes)
+
     def collect(self, submission: Mapping[str, Any] = SUBMIT) -> None:
         self.machine.freeze()
-        collect(self.machine, self.asked, self.evidence, submission)
+        collect(self.machine, self.asked, self.evidence, submission, self.start)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -12,6 +13,7 @@ from cua_gym.errors import GradingError, MachineLost
 from cua_gym.grading.check import Fails
 from cua_gym.grading.items import Evidence
 from cua_gym.grading.probes import Probe
+from cua_gym.machine.base import Completed
 
 from .conftest import Bench
 
@@ -161,7 +163,7 @@ def test_a_file_that_no_parser_survives_is_content(bench: Bench):
 
 def test_too_much_to_look_at_is_refused(bench: Bench, monkeypatch: pytest.MonkeyPatch):
     """Also where little of it would match."""
-    monkeypatch.setattr("cua_gym.grading.evidence.MAX_VISITED", 20)
+    monkeypatch.setattr("cua_gym.grading.walking.MAX_VISITED", 20)
     for number in range(30):
         bench.machine.shell.write(f"/home/user/deep/{number}/x", b"")
     bench.probes = (Probe("all", "glob", "/home/user/**/*.txt"),)
@@ -238,11 +240,78 @@ def test_a_command_keeps_its_exit_status(bench: Bench):
         bench.collect()
 
 
-def test_a_command_that_hangs_is_an_error(bench: Bench):
-    """Nothing can be said then."""
+def test_a_command_that_does_not_end_is_refused(bench: Bench):
+    """An agent can hold it up, with a million files say; that brings it a zero, not a way out."""
     bench.probes = (Probe("slow", "command", "sleep 30", timeout_s=0.3),)
-    with pytest.raises(GradingError, match="live = true"):
-        bench.collect()
+    bench.collect()
+    item = Evidence(bench.evidence)["slow"]
+    assert (item.state, "live = true" in item.note) == ("refused", True)
+    with pytest.raises(Fails, match="did not end"):
+        item.text()
+
+
+def test_a_flood_of_output_is_refused(bench: Bench):
+    """Of a command; it is not kept."""
+    bench.probes = (Probe("flood", "command", "head -c 2000 /dev/zero", limit_bytes=1000),)
+    bench.collect()
+    assert Evidence(bench.evidence)["flood"].state == "refused"
+
+
+@pytest.mark.parametrize("call", ["stat", "list", "read"])
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ENOENT])
+def test_what_not_even_root_may_look_at_is_refused(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, call: str, number: int
+):
+    """As in a file system that the account mounted, or where a service goes on removing files."""
+    bench.machine.shell.write("/home/user/d/note.txt", b"x")
+    bench.probes = (
+        Probe("note", "file", "/home/user/d/note.txt"),
+        Probe("all", "glob", "/home/user/d/*"),
+        Probe("tree", "tree", "/home/user/d/x"),
+    )
+
+    def refuse(path: str, **_: object) -> bytes:
+        raise OSError(number, os.strerror(number), path)
+
+    monkeypatch.setattr(bench.machine.shell, call, refuse)
+    bench.collect()
+    states = {item.state for item in Evidence(bench.evidence).values() if item.name != "submission"}
+    assert states <= {"absent", "refused", "present"}
+    wanted = "absent" if number == errno.ENOENT and call != "read" else "refused"
+    assert Evidence(bench.evidence)["all"].state == wanted
+
+
+def test_a_folder_too_big_to_list_is_refused(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    """It is known by its own size, before a million names have come over the wire."""
+    monkeypatch.setattr("cua_gym.grading.walking.MAX_FOLDER", 0)
+    bench.machine.shell.write("/home/user/flood/x", b"")
+    bench.probes = (
+        Probe("top", "glob", "/home/user/flood/*"),
+        Probe("below", "glob", "/home/user/**/*"),
+    )
+    bench.collect()
+    assert {Evidence(bench.evidence)[name].state for name in ("top", "below")} == {"refused"}
+
+
+@pytest.mark.parametrize("kind", ["windows", "a11y", "clipboard"])
+@pytest.mark.parametrize(
+    "answer",
+    ["[" * 100_000, '[{"id": 1}]', "[1]", "null", "\\xff", '"' + "x" * 5000 + '"'],
+)
+def test_what_the_desktop_makes_up_is_no_fault_of_ours(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, kind: str, answer: str
+):
+    """Its programs are the agent's, and may answer anything: nonsense is refused."""
+
+    def run(command: object, **_: object) -> Completed:
+        return Completed(0, answer.encode(), b"", False, 0)
+
+    monkeypatch.setattr(bench.machine.shell, "run", run)
+    bench.probes = (Probe("told", kind, live=True, limit_bytes=1000),)  # type: ignore[arg-type]
+    bench.collect()
+    item = Evidence(bench.evidence)["told"]
+    assert item.state in ("refused", "present")
+    assert len(answer) < 5000 or item.state == "refused"
 
 
 def test_evidence_changed_afterwards_is_an_error(bench: Bench):

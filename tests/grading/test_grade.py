@@ -8,6 +8,7 @@ import socket
 import subprocess
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -230,6 +231,27 @@ def point(weight: float, value: float, required: bool = False) -> CheckpointResu
 def test_weights_add_up(points: list[CheckpointResult], wanted: float, won: bool):
     """Negative ones subtract, the sum is kept from 0 to 1, success is every required one."""
     assert (score(points), success(points)) == (wanted, won)
+
+
+def test_a_checkpoint_counts_only_after_its_gates(bench: Bench):
+    """In whatever order they stand; the message says which is missing and what it is alone."""
+    bench.machine.shell.write("/home/user/note.txt", b"hello")
+    bench.point("files.exists", weight=0.3, after=("c2",))
+    bench.point("files.exists", weight=-0.2, after=("c2",))
+    bench.point("text.equals", weight=0.3, after=("c3",), args={"expected": "hello"})
+    bench.point("text.equals", weight=0.4, args={"expected": "hello"})
+    bench.collect()
+    assert graded(bench).score == 0.8
+    bench.machine.shell.write("/home/user/note.txt", b"hell")
+    bench.points[2] = replace(bench.points[2], args={"expected": "hell"})
+    bench.collect()
+    outcome = graded(bench)
+    assert (outcome.score, [p.value for p in outcome.checkpoints]) == (0.0, [0.0] * 4)
+    assert "counts only after c3, which did not pass; alone it is 1" in (
+        outcome.checkpoints[2].message
+    )
+    assert "counts only after c2" in outcome.checkpoints[0].message
+    assert not outcome.checkpoints[0].passed
 
 
 def test_a_negated_checkpoint_turns_the_check_round(bench: Bench):

@@ -16,14 +16,14 @@ import time
 import uuid
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from cua_gym.errors import MachineError, MachineLost, MachineTimeout, StateMismatch
-from cua_gym.machine.base import Machine, MachineSpec, State
+from cua_gym.machine.base import MachineSpec, State
 from cua_gym.machine.channel import ControlChannel
 from cua_gym.machine.guest_agent import GuestAgent
 from cua_gym.machine.guest_ops import Ops
@@ -35,11 +35,12 @@ from cua_gym.machine.qemu.hardware import Hardware
 from cua_gym.machine.qemu.input import OneDriver, QemuInput
 from cua_gym.machine.qemu.reaper import reap
 from cua_gym.machine.qemu.screen import LiveScreen
-from cua_gym.machine.qemu.states import Lease, StateInfo, StateStore
+from cua_gym.machine.qemu.states import KEPT, Lease, StateInfo, StateStore
 from cua_gym.machine.ssh import SshShell
 
 if TYPE_CHECKING:
     from cua_gym.image.store import Image
+    from cua_gym.machine.start import Prepare
     from cua_gym.machine.vnc import VncWire
 
 __all__ = ["READY", "QemuMachine"]
@@ -85,7 +86,7 @@ class QemuMachine:
         spec: MachineSpec,
         *,
         key: str | None = None,
-        prepare: Callable[[Machine], None] | None = None,
+        prepare: Prepare | None = None,
         progress: Progress = lambda _: None,
         accelerator: Literal["auto", "kvm", "tcg"] = "auto",
         image: Image | None = None,
@@ -159,6 +160,14 @@ class QemuMachine:
         return self._agent
 
     @property
+    def kept(self) -> Path | None:
+        """Folder of what `start`'s ``prepare`` had kept with the state that it began from.
+
+        It goes with the state, so it may be gone; whoever needs it for long copies it.
+        """
+        return None if self._lease is None else self._lease.folder / KEPT
+
+    @property
     def pid(self) -> int:
         """QEMU's process id, for measuring."""
         return self._running().pid
@@ -186,6 +195,9 @@ class QemuMachine:
         Raises:
             OutOfSpace: the cache's disk is full; the machine goes on.
         """
+        return self._save(key, {})
+
+    def _save(self, key: str, kept: Mapping[str, bytes]) -> State:
         with self._drive("a snapshot") as engine, self._store.draft() as draft:
             self._input.release_all()
             self._shell.disconnect()
@@ -205,7 +217,7 @@ class QemuMachine:
                 deltas=len(engine.deltas) + 1,
             )
             folder = self._folder(key)
-            self._store.publish(draft, info, folder, engine.deltas)
+            self._store.publish(draft, info, folder, engine.deltas, kept)
             # The guest's clock stood still with it.
             self._channel.ops.call("hello", timeout_s=HELLO_S, time_ns=time.time_ns())
         return State(self._spec, key, folder)
@@ -338,11 +350,11 @@ class QemuMachine:
         finally:
             self._halt()
 
-    def _prepare(self, key: str, prepare: Callable[[Machine], None], progress: Progress) -> None:
+    def _prepare(self, key: str, prepare: Prepare, progress: Progress) -> None:
         """The ready state, what ``prepare`` makes of it, and that as a state."""
         self._become(self._obtain(READY, lambda: self._boot(progress)))
-        prepare(self)
-        self.snapshot(key)
+        kept = prepare(self)
+        self._save(key, kept or {})
 
     def _become(self, lease: Lease) -> None:
         """Leave the process there may be, and start one in the leased state, which is ours now."""

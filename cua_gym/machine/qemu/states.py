@@ -2,7 +2,8 @@
 
 A state's folder holds ``memory`` (the guest's RAM, sparse), ``device`` (the rest of the machine),
 ``disk.0.qcow2`` ... (what changed over the image's disk, oldest first; those of an earlier state
-are hard links, so every state stands alone) and ``state.json``. Responsible for building a folder
+are hard links, so every state stands alone), ``state.json``, and ``kept/`` with files that somebody
+wants to have with it. Responsible for building a folder
 so that a crash leaves nothing, publishing it at once, and never taking one away from its users.
 """
 
@@ -17,7 +18,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -27,9 +28,10 @@ from cua_gym.machine.base import MachineSpec
 from cua_gym.machine.qemu.disk import BaseDisk
 from cua_gym.machine.qemu.hardware import Hardware
 
-__all__ = ["Draft", "Lease", "StateInfo", "StateStore"]
+__all__ = ["KEPT", "Draft", "Lease", "StateInfo", "StateStore"]
 
 FORMAT = 1
+KEPT = "kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +221,7 @@ class StateStore:
             try:
                 info = StateInfo.parse((folder / "state.json").read_text())
                 used = (folder / "state.json").stat().st_mtime
-                size = sum(_bytes(path) for path in folder.iterdir())
+                size = sum(_bytes(path) for path in folder.rglob("*"))
             except (OSError, ValueError, TypeError, KeyError):
                 continue  # no state, or one that goes away just now
             found.append((folder, info, size, used))
@@ -243,17 +245,27 @@ class StateStore:
         return Draft(self.root)
 
     def publish(
-        self, draft: Draft, info: StateInfo, target: Path, below: builtins.list[int]
+        self,
+        draft: Draft,
+        info: StateInfo,
+        target: Path,
+        below: builtins.list[int],
+        kept: Mapping[str, bytes] | None = None,
     ) -> None:
         """Make the draft the state in ``target``, whole or not at all; an older one there goes.
 
         Args:
             below: open disk layers of the state that the draft stands on, oldest first.
+            kept: files for its folder ``kept``, by path.
         """
         with self._locked("publishing"), self._scratch() as scratch:
             fresh = scratch / "new"
             fresh.mkdir(mode=0o700)
             draft.link(fresh, info, below)
+            for name, data in (kept or {}).items():
+                path = fresh / KEPT / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(data)
             if target.exists():
                 # Users of the old one hold its files open and do not miss the names.
                 target.rename(scratch / "old")

@@ -19,7 +19,13 @@ HARDWARE = Hardware("pc-q35-7.2", "tcg", "qemu64", 2, 64, (1280, 800), "7.2.1")
 BASE = BaseDisk(Path("/nowhere"), 1 << 20, "abc", 1000, 5)
 
 
-def put(store: StateStore, key: str, size: int = 4096, below: list[int] | None = None) -> Path:
+def put(
+    store: StateStore,
+    key: str,
+    size: int = 4096,
+    below: list[int] | None = None,
+    kept: dict[str, bytes] | None = None,
+) -> Path:
     """A state whose files hold ``size`` bytes each."""
     below = below or []
     folder = store.folder(SPEC, BASE, key)
@@ -29,7 +35,7 @@ def put(store: StateStore, key: str, size: int = 4096, below: list[int] | None =
         info = StateInfo(
             key, {}, HARDWARE.as_dict(), BASE.identity(), (1280, 800), (3, 4), len(below) + 1
         )
-        store.publish(draft, info, folder, below)
+        store.publish(draft, info, folder, below, kept)
     return folder
 
 
@@ -50,6 +56,18 @@ def test_a_state_comes_back_as_it_was_put(store: StateStore) -> None:
             (3, 4),
         )
         lease.info.check(HARDWARE, BASE)
+
+
+def test_what_is_kept_with_a_state_comes_and_goes_with_it(store: StateStore) -> None:
+    """Counted as the rest of it is, and replaced with it."""
+    folder = put(store, "one", kept={"a.txt": b"a", "b/c.txt": bytes(1 << 20)})
+    assert (folder / "kept/b/c.txt").read_bytes() == bytes(1 << 20)
+    ((_, _, size, _),) = store.list()
+    assert size > 1 << 20
+    assert not (put(store, "one") / "kept").exists()
+    put(store, "one", kept={"a.txt": b"a"})
+    assert store.remove(folder)
+    assert not folder.exists()
 
 
 def test_an_absent_state_is_none(store: StateStore) -> None:
