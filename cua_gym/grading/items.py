@@ -106,7 +106,16 @@ class Item:
         return path
 
     def files(self) -> dict[str, bytes]:
-        """Contents of all files that a glob found, by guest path."""
+        """Contents of all files that a glob found, by guest path.
+
+        Raises:
+            Fails: nothing matched it, or it was refused.
+            GradingError: it is no glob.
+        """
+        if self.kind != "glob":
+            raise GradingError(f"{self.name} is a {self.kind}; .files() is for a glob")
+        if not self.present:
+            raise Fails(f"{self.name}: {self.note or self.state} ({self.source})", seen=self.state)
         return {e.guest: self.stored(e).read_bytes() for e in self.entries if e.kind == "file"}
 
     def bytes(self) -> bytes:

@@ -44,6 +44,15 @@ def test_a_tree_is_all_of_it(judge: Judge):
         assert not judge("files.tree_equals", other, **wanted).passed
 
 
+def test_no_files_at_all_are_a_tree(tmp_path: Path):
+    """Where nothing matched; what was refused is none, whatever is expected."""
+    absent = Item("all", "glob", "/home/user/*", "absent", tmp_path, "nothing matches")
+    assert files.tree_equals(absent, root="/home/user", expected={}).passed
+    assert not files.tree_equals(absent, root="/home/user", expected={"a": ""}).passed
+    refused = dataclasses.replace(absent, state="refused", note="too many")
+    assert not files.tree_equals(refused, root="/home/user", expected={}).passed
+
+
 def make(folder: Path, name: str, state: str, data: bytes = b"", kind: str = "file") -> Item:
     """One evidence."""
     path = f"/home/user/{name}"

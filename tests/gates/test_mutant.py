@@ -62,7 +62,7 @@ def test_absent(make: Make, tmp_path: Path) -> None:
     """None is an absent file or glob, and of a command its failure."""
     found = changed(make, tmp_path, note=None, box=None, said=None)
     assert found["note"].state == found["box"].state == "absent"
-    assert found["box"].files() == {}
+    assert found["box"].entries == ()
     with pytest.raises(Fails, match="exited with 1"):
         found["said"].text()
 

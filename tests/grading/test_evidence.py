@@ -161,6 +161,24 @@ def test_a_file_that_no_parser_survives_is_content(bench: Bench):
     assert Evidence(bench.evidence)["all"].state == "present"
 
 
+def test_files_of_nothing_fail_the_check(bench: Bench):
+    """Absent and refused, as for one file; asked of one file they are the author's slip."""
+    bench.machine.shell.write("/home/user/a.txt", b"12")
+    bench.probes = (
+        Probe("none", "glob", "/home/user/*.pdf"),
+        Probe("much", "glob", "/home/user/*.txt", limit_bytes=1),
+        Probe("one", "file", "/home/user/a.txt"),
+    )
+    bench.collect()
+    evidence = Evidence(bench.evidence)
+    with pytest.raises(Fails, match="none: nothing matches"):
+        evidence["none"].files()
+    with pytest.raises(Fails, match="over 1 bytes"):
+        evidence["much"].files()
+    with pytest.raises(GradingError, match="is for a glob"):
+        evidence["one"].files()
+
+
 def test_too_much_to_look_at_is_refused(bench: Bench, monkeypatch: pytest.MonkeyPatch):
     """Also where little of it would match."""
     monkeypatch.setattr("cua_gym.grading.walking.MAX_VISITED", 20)
