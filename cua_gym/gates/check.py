@@ -9,20 +9,25 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 from cua_gym.errors import CuaGymError, TaskError
 from cua_gym.gates import floors
 from cua_gym.gates.attempts import Attempt
+from cua_gym.gates.consistency import consistency
 from cua_gym.gates.content import content_hash
+from cua_gym.gates.leaks import leaks
 from cua_gym.gates.lint import lint
 from cua_gym.gates.names import GATES, SEEDS
 from cua_gym.gates.oracles import Tried, oracle, solves
-from cua_gym.gates.play import Player, SetupFailed
+from cua_gym.gates.play import Player, SetupFailed, start_state
 from cua_gym.gates.record import Judgement
+from cua_gym.gates.secrets import secrets
+from cua_gym.gates.survival import survival
 from cua_gym.grading.outcome import Outcome
 from cua_gym.task import Task
 
@@ -30,6 +35,7 @@ __all__ = ["TRIES", "Checked", "Subject", "Terms", "check_all"]
 
 TRIES = 2
 """How often an oracle has to do the same at the same seed."""
+TOLD_MUTANTS = 250
 _ORDER = ("lint", "no-op", "give-up", "random", "oracle", "consistency", "mutants", "leaks")
 """Cheap faults first."""
 _OF_NOTHING = ("no-op", "give-up", "consistency", "mutants", "leaks")
@@ -249,4 +255,37 @@ class _Check:
             case "oracle":
                 tried = [self._tried[key] for key in sorted(self._tried)]
                 return oracle(task, tried, self._terms.seeds * self._terms.tries)
+            case "consistency":
+                return consistency(task, self._solved())
+            case "mutants":
+                making = self._player.scratch
+                return survival(task, self._solved(), making, partial(self._graded, task))
+            case "leaks":
+                return self._leaks(task, nulls)
         raise AssertionError(gate)
+
+    def _solved(self) -> dict[int, tuple[Attempt, Attempt]]:
+        """What doing nothing and the oracle left, by seed, where the oracle succeeded."""
+        return {
+            seed: (self._nulls[seed], tried[0])
+            for (seed, number), tried in sorted(self._tried.items())
+            if number == 1 and solves(tried)
+        }
+
+    def _graded(self, task: Task, number: int) -> None:
+        self._player.go_on()
+        if number % TOLD_MUTANTS == 0:
+            self._tell(f"{task.name}: {number} mutants")
+
+    def _leaks(self, task: Task, nulls: Mapping[int, Attempt]) -> Judgement:
+        seed = min(nulls)
+        state = self._player.submit(self._player.start_state, task, nulls[seed]).result()
+        others: dict[Path, set[str]] = {}
+        if (ready := start_state(task.spec, None)) is not None:
+            others[ready] = set()
+        for other in sorted(nulls.keys() - {seed})[:1]:
+            folder = Path(nulls[other].state)
+            if (folder / "state.json").is_file():
+                there = secrets(task.variation(other), nulls[other].evidence).secrets
+                others[folder] = {secret.shown for secret in there}
+        return leaks(task.variation(seed), nulls[seed].evidence, state, others)

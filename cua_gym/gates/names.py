@@ -4,6 +4,6 @@ from __future__ import annotations
 
 __all__ = ["GATES", "SEEDS"]
 
-GATES = ("lint", "no-op", "give-up", "random", "oracle")
+GATES = ("lint", "consistency", "no-op", "give-up", "random", "oracle", "mutants", "leaks")
 SEEDS = 5
 """On how many seeds an oracle has to succeed."""

@@ -10,6 +10,7 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -106,7 +107,7 @@ class Player:
         try:
             return self._make(order, key)
         except MachineError as error:
-            self._go_on()
+            self.go_on()
             self._tell(f"{task.name}: {error}; once more")
             return self._make(order, key)
 
@@ -134,18 +135,27 @@ class Player:
         ).close()
         return start_state(task.spec, key)
 
+    def scratch(self) -> AbstractContextManager[Path]:
+        """A folder beside the attempts."""
+        return self._store.making()
+
     def stop(self) -> None:
         """End what is under way, machines first."""
         self._stopped.set()
         for machine in list(self._machines):
             machine.close()
 
+    def go_on(self) -> None:
+        """Nothing, or what ends a thread when all is to end."""
+        if self._stopped.is_set():
+            raise KeyboardInterrupt
+
     def close(self) -> None:
         """Wait for the threads; what was not begun is let go."""
         self._pool.shutdown(cancel_futures=True)
 
     def _make(self, order: _Order, key: str) -> Attempt:
-        self._go_on()
+        self.go_on()
         name = f"{order.task.name}: {order.agent}, seed {order.seed}, attempt {order.number}"
         self._tell(name)
         eyes = _Eyes()
@@ -176,11 +186,11 @@ class Player:
 
     def _play(self, order: _Order, folder: Path, eyes: _Eyes) -> Row:
         def step(number: int, limit: int, action: str) -> None:
-            self._go_on()
+            self.go_on()
             eyes.steps = number
 
         def phase(text: str) -> None:
-            self._go_on()
+            self.go_on()
             if not text.startswith("["):  # which attempt of how many: of one here
                 self._tell(f"  {order.task.name}: {text}")
 
@@ -201,15 +211,11 @@ class Player:
         machine = self._start(spec, **options)
         self._machines.add(machine)
         try:
-            self._go_on()
+            self.go_on()
         except KeyboardInterrupt:
             machine.close()
             raise
         return machine
-
-    def _go_on(self) -> None:
-        if self._stopped.is_set():
-            raise KeyboardInterrupt
 
 
 class _Eyes:
