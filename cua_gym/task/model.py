@@ -162,10 +162,14 @@ class Variation:
 
     @property
     def start_key(self) -> str | None:
-        """Names the start state that the setup leads to; None where there is no setup."""
+        """Names the start state that the setup leads to; None where there is no setup.
+
+        Only what the setup is given decides it, so that another text or grader needs no new one.
+        """
         if not self.task.setup:
             return None
-        digest = hashlib.sha256(self.task.hash.encode())
+        steps = [step.model_dump(mode="json") for step in self.task.setup]
+        digest = hashlib.sha256(json.dumps(steps).encode())
         digest.update(json.dumps(self.params, sort_keys=True, default=str).encode())
         for name, data in sorted(self.inputs.items()):
             digest.update(name.encode() + b"\0" + hashlib.sha256(data).digest())
