@@ -31,16 +31,19 @@ def broken(start: Any, solved: Any) -> list[Content]:
     heads = {path[:length] for path in after for length in range(len(path))}
     gone = [p for p in before if p not in after and p not in heads and _holder(solved, p)]
 
+    plain = json.dumps(solved)
+
     def undo(paths: Sequence[Path]) -> bytes:
-        value = json.loads(json.dumps(solved))
+        value = json.loads(plain)
         for path in reversed(paths):  # the last of a list first, so that places stay
             _put(value, path, before.get(path, _GONE))
         return _dumped(value)
 
     def alter(path: Path, leaf: Any) -> bytes:
-        value = json.loads(json.dumps(solved))
-        _put(value, path, leaf)
-        return _dumped(value)
+        _put(solved, path, leaf)
+        data = _dumped(solved)
+        _put(solved, path, after[path])
+        return data
 
     found: list[Content] = []
     every = changed + gone
@@ -127,7 +130,7 @@ def _number(text: str) -> Any:
 
 
 def _dumped(value: Any) -> bytes:
-    return json.dumps(value, indent=2, ensure_ascii=False).encode()
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 def kept(text: str, value: Any) -> Iterator[Content]:

@@ -24,7 +24,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -197,7 +197,7 @@ def write(mutant: Mutant, base: Path, folder: Path) -> None:
         else layer.kept(record)
         for record in manifest["items"]
     ]
-    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n")
+    (folder / MANIFEST).write_text(json.dumps(manifest) + "\n")
 
 
 def _submission(base: Path, answer: Change) -> bytes:
@@ -221,9 +221,7 @@ class _Layer:
     folder: Path
 
     def kept(self, record: dict[str, Any]) -> dict[str, Any]:
-        for entry in record["entries"]:
-            if entry["stored"] is not None:
-                self._link(self.base / entry["stored"], entry["stored"])
+        self._link_all(self.base, [(e["stored"], e["stored"]) for e in record["entries"]])
         return record
 
     def changed(self, record: dict[str, Any], change: Change) -> dict[str, Any]:
@@ -258,21 +256,13 @@ class _Layer:
             raise self._wrong(
                 record, f"it is a {record['kind']}, and a {item.kind} takes its place"
             )
-        entries = []
-        for number, entry in enumerate(item.entries):
-            stored = None
-            if entry.stored is not None:
-                stored = self._name(record, entry.guest, number)
-                self._link(item.folder / entry.stored, stored)
-            entries.append(
-                {
-                    "guest": entry.guest,
-                    "kind": entry.kind,
-                    "size": entry.size,
-                    "stored": stored,
-                    "sha256": entry.sha256,
-                }
-            )
+        names = [
+            None if entry.stored is None else self._name(record, entry.guest, number)
+            for number, entry in enumerate(item.entries)
+        ]
+        pairs = list(zip(item.entries, names, strict=True))
+        self._link_all(item.folder, [(entry.stored, stored) for entry, stored in pairs])
+        entries = [asdict(entry) | {"stored": stored} for entry, stored in pairs]
         return {
             **record,
             "state": item.state,
@@ -285,9 +275,7 @@ class _Layer:
         self, record: dict[str, Any], change: Mapping[str, bytes | None]
     ) -> dict[str, Any]:
         entries = [entry for entry in record["entries"] if entry["guest"] not in change]
-        for entry in entries:
-            if entry["stored"] is not None:
-                self._link(self.base / entry["stored"], entry["stored"])
+        self._link_all(self.base, [(entry["stored"], entry["stored"]) for entry in entries])
         taken = len(record["entries"])
         for number, (path, data) in enumerate(change.items(), taken):
             if data is not None:
@@ -321,15 +309,20 @@ class _Layer:
         size = len(data)
         return {"guest": guest, "kind": "file", "size": size, "stored": stored, "sha256": digest}
 
-    def _link(self, source: Path, stored: str) -> None:
-        target = self.folder / stored
-        target.parent.mkdir(exist_ok=True)
-        try:
-            os.link(source, target)
-        except OSError as error:
-            if error.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK):
-                raise GradingError(f"evidence {source} cannot be read: {error}") from error
-            shutil.copyfile(source, target)  # another disk, or one without hard links
+    def _link_all(self, base: Path, names: Sequence[tuple[str | None, str | None]]) -> None:
+        """Files of another folder, by their names there and here; without content there is none."""
+        source, target = os.fspath(base), os.fspath(self.folder)
+        pairs = [(was, name) for was, name in names if was is not None and name is not None]
+        for parent in {Path(name).parent for _, name in pairs}:
+            (self.folder / parent).mkdir(exist_ok=True)
+        for was, name in pairs:
+            try:
+                os.link(f"{source}/{was}", f"{target}/{name}")
+            except OSError as error:
+                if error.errno not in (errno.EXDEV, errno.EPERM, errno.EMLINK):
+                    raise GradingError(f"evidence {base}/{was} cannot be read: {error}") from error
+                # Another disk, or one without hard links.
+                shutil.copyfile(f"{source}/{was}", f"{target}/{name}")
 
     def _wrong(self, record: dict[str, Any], message: str) -> GradingError:
         return GradingError(f"mutant {self.mutant!r}, evidence {record['name']}: {message}")

@@ -38,6 +38,7 @@ class Records:
     kind: str
     data: bytes
     suffix: str = ".json"
+    at: str = "end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ def _write(folder: Path, answer: str | None, kind: str, items: Mapping[str, Foun
                 found = Glob("/home/user/**", found)
             case _:
                 pass
-        status = None
+        status, at = None, "end"
         match found:
             case At(path, data):
                 probe, source = "file", path
@@ -95,7 +96,7 @@ def _write(folder: Path, answer: str | None, kind: str, items: Mapping[str, Foun
             case Printed(data, status):
                 probe, source = "command", f"print {name}"
                 entries = [entry(source, data, f"{name}.txt")]
-            case Records(probe, data, suffix):
+            case Records(probe, data, suffix, at):
                 source = ""
                 entries = [entry("", data, name + suffix)]
             case Glob(source, files):
@@ -111,6 +112,7 @@ def _write(folder: Path, answer: str | None, kind: str, items: Mapping[str, Foun
             "state": "present" if entries else "absent",
             "note": "" if entries else f"{source} does not exist",
             "exit": status,
+            "at": at,
             "entries": [asdict(one) for one in entries],
         }
 
