@@ -2,14 +2,48 @@
 
 from __future__ import annotations
 
+import contextlib
+import shlex
 from collections.abc import Generator
 from typing import Any
 
-from cua_gym.actions import Action, Key, Type, Wait
+from cua_gym.actions import Action, Click, Key, Type, Wait
 from cua_gym.agent.oracle import Desk
 from cua_gym.machine.base import Rgb
+from cua_gym.machine.desktop import NotShown
 
-__all__ = ["save_as", "with_effect"]
+__all__ = ["rename", "save_as", "with_effect"]
+
+
+def rename(
+    desk: Desk, at: tuple[int, int], folder: str, old: str, new: str
+) -> Generator[Action, Any, None]:
+    """Rename the file whose row of Thunar's list is at this point.
+
+    Args:
+        folder: absolute guest path.
+        new: with the ending of ``old``.
+    """
+    dialog = f'Rename "{old}"'
+    yield Click(*at)
+    # Thunar takes no F2 until it has looked at what is selected.
+    for _ in range(6):
+        yield Key("f2")
+        with contextlib.suppress(NotShown):
+            desk.focused(dialog, timeout_s=15.0)
+            break
+    else:
+        desk.focused(dialog)
+    # All but the ending is selected.
+    yield Type(new.rpartition(".")[0])
+    yield Key("enter")
+    while True:
+        try:
+            return desk.until(f"test -e {shlex.quote(f'{folder}/{new}')}", timeout_s=20.0)
+        except NotShown:
+            # Until it has looked at the name, the dialog takes no Enter.
+            desk.focused(dialog)
+            yield Key("enter")
 
 
 def save_as(desk: Desk, path: str) -> Generator[Action, Any, None]:

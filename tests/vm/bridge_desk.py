@@ -76,6 +76,10 @@ class BridgeDesk(Desk):
             if time.monotonic() > end:
                 raise NotShown(f"no window like {title!r}: {[w.title for w in windows]}")
 
+    def focused(self, title: str, timeout_s: float = 180.0) -> None:
+        """Until the window with the keyboard has this text in its title."""
+        self.wait_window(re.escape(title), timeout_s, active=True)
+
     def gone(self, title: str, timeout_s: float = 10.0) -> bool:
         """Whether, by the end of the time, no window's title matches any more."""
         end = time.monotonic() + timeout_s
