@@ -151,7 +151,8 @@ def _odt(blocks: Sequence[Block]) -> dict[str, str]:
     )
     styles = "".join(
         f'<style:style style:name="{name}" style:display-name="{name.replace("_20_", " ")}" '
-        f'style:family="paragraph" style:parent-style-name="{parent}" style:class="text">'
+        f'style:family="paragraph" style:parent-style-name="{parent}" style:class="text"'
+        f"{_outline(name)}>"
         f"<style:paragraph-properties {paragraph}/><style:text-properties {look}/></style:style>"
         for name, parent, paragraph, look in _ODT.values()
     )
@@ -179,6 +180,12 @@ def _odt(blocks: Sequence[Block]) -> dict[str, str]:
         '<manifest:file-entry manifest:full-path="styles.xml" manifest:media-type="text/xml"/>'
         "</manifest:manifest>",
     }
+
+
+def _outline(name: str) -> str:
+    """Without it a paragraph that is given the style later is no heading."""
+    level = name.removeprefix("Heading_20_")
+    return f' style:default-outline-level="{level}"' if level.isdecimal() else ""
 
 
 def _odt_paragraph(style: str, text: str) -> str:
