@@ -50,11 +50,12 @@ def consistency(task: Task, attempts: Mapping[int, tuple[Attempt, Attempt]]) -> 
                 if not listed:
                     key = fault.checkpoint, fault.place
                     missing.setdefault(key, (fault, []))[1].append(seed)
-            if _by_chance(want):
+            if _tells_nothing(want):
                 idle -= {*want.sources, want.checkpoint}
     faults = [_said(fault, seeds) for fault, seeds in missing.values()]
     faults += [
-        f"[discovered] lists {name!r}, but what is wanted there is given; remove it"
+        f"[discovered] lists {name!r}, but whatever a positive checkpoint wants there is given; "
+        "remove it"
         for name in sorted(idle - needed)
     ]
     well = f"{looked_at // max(1, len(attempts))} wanted values, each given or listed"
@@ -95,10 +96,13 @@ class _Known:
         return self._given.has(text)
 
 
-def _by_chance(want: Wanted) -> bool:
-    """Whether it is so short that its being given proves nothing."""
+def _tells_nothing(want: Wanted) -> bool:
+    """Whether its being given proves nothing: it is one of many in an order, or very short."""
     texts = [str(v) for v in want.either if not isinstance(v, bytes)]
-    return any(len(row(text).replace(" ", "")) < TELLING for text in texts)
+    arranged = bool(want.sources) and not want.place.isidentifier()
+    return arranged or any(
+        "\n" in text.strip() or len(row(text).replace(" ", "")) < TELLING for text in texts
+    )
 
 
 def _said(fault: _Missing, seeds: list[int]) -> str:

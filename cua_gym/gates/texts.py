@@ -18,6 +18,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pypdf
 from pypdf.errors import PyPdfError
@@ -91,7 +92,7 @@ def _tar(data: bytes, depth: int) -> Iterator[str]:
                 yield from texts_of(content.read(), depth + 1)
 
 
-def _packed(open_file: Callable[[io.BytesIO], io.BufferedIOBase]) -> Callable[..., Iterator[str]]:
+def _packed(open_file: Callable[[io.BytesIO], Any]) -> Callable[..., Iterator[str]]:
     def read(data: bytes, depth: int) -> Iterator[str]:
         with open_file(io.BytesIO(data)) as file:
             yield from texts_of(file.read(MAX_BYTES), depth + 1)
@@ -121,9 +122,9 @@ def _sqlite(data: bytes, depth: int) -> Iterator[str]:
 
 _KINDS = (
     (b"PK\x03\x04", _zip),
-    (b"\x1f\x8b", _packed(gzip.GzipFile)),  # type: ignore[arg-type]
-    (b"BZh", _packed(bz2.BZ2File)),
-    (b"\xfd7zXZ\0", _packed(lzma.LZMAFile)),
+    (b"\x1f\x8b", _packed(gzip.open)),
+    (b"BZh", _packed(bz2.open)),
+    (b"\xfd7zXZ\0", _packed(lzma.open)),
     (b"%PDF-", _pdf),
     (b"SQLite format 3\0", _sqlite),
 )
