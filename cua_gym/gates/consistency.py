@@ -52,10 +52,13 @@ def consistency(task: Task, attempts: Mapping[int, tuple[Attempt, Attempt]]) -> 
                     missing.setdefault(key, (fault, []))[1].append(seed)
             if _tells_nothing(want):
                 idle -= {*want.sources, want.checkpoint}
+        # A tempting mistake need not be known, but it may be explained.
+        for want in wanted(variation, tempting=True):
+            if _tells_nothing(want) or any(known.missing(want)):
+                idle -= {*want.sources, want.checkpoint}
     faults = [_said(fault, seeds) for fault, seeds in missing.values()]
     faults += [
-        f"[discovered] lists {name!r}, but whatever a positive checkpoint wants there is given; "
-        "remove it"
+        f"[discovered] lists {name!r}, but whatever is wanted there is given; remove it"
         for name in sorted(idle - needed)
     ]
     well = f"{looked_at // max(1, len(attempts))} wanted values, each given or listed"
@@ -97,9 +100,9 @@ class _Known:
 
 
 def _tells_nothing(want: Wanted) -> bool:
-    """Whether its being given proves nothing: it is one of many in an order, or very short."""
+    """Whether its being given proves nothing: it is put together of several, or very short."""
     texts = [str(v) for v in want.either if not isinstance(v, bytes)]
-    arranged = bool(want.sources) and not want.place.isidentifier()
+    arranged = len(want.parts) > 1 or (bool(want.sources) and not want.place.isidentifier())
     return arranged or any(
         "\n" in text.strip() or len(row(text).replace(" ", "")) < TELLING for text in texts
     )

@@ -54,8 +54,12 @@ class Wanted:
     parts: tuple[tuple[str, str], ...] = ()
 
 
-def wanted(variation: Variation) -> Iterator[Wanted]:
-    """Everything that the positive checkpoints of a variation want."""
+def wanted(variation: Variation, *, tempting: bool = False) -> Iterator[Wanted]:
+    """Everything that the positive checkpoints of a variation want.
+
+    Args:
+        tempting: what the negative ones look for instead.
+    """
     task = variation.task
     values: dict[str, Any] = dict(variation.rubric.values)
     values |= {f"input.{name}": data for name, data in variation.inputs.items()}
@@ -63,11 +67,11 @@ def wanted(variation: Variation) -> Iterator[Wanted]:
         if path.is_file():
             values[f"hidden.{path.relative_to(task.hidden).as_posix()}"] = path.read_bytes()
     library = CheckLibrary(task.evaluators, task.hidden)
-    positive = [point for point in task.checkpoints if point.weight > 0]
-    for point in positive:
+    asked = [point for point in task.checkpoints if (point.weight < 0) is tempting]
+    for point in asked:
         yield from _of_arguments(point, library.find(point.check), values)
     for probe in variation.probes:
-        points = [point for point in positive if probe.name in point.evidence]
+        points = [point for point in asked if probe.name in point.evidence]
         if points and probe.kind in ("file", "glob"):
             for word in _of_path(probe.source):
                 yield Wanted(points[0].id, f"the name of evidence {probe.name}", (word,))
