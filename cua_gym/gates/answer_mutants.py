@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from cua_gym.gates import formats
-from cua_gym.gates.mutant import Change, Mutant, breaks, keeps
+from cua_gym.gates.mutant import Change, Mutant, breaks, keeps, worthless
 from cua_gym.gates.variants import altered, spread
 from cua_gym.grading.checkpoints import Checkpoint
 from cua_gym.grading.items import Evidence
@@ -46,7 +46,7 @@ def answer_mutants(
     answer = item.bytes().decode("utf-8", "replace") if item.present else None
     for word, claim in CLAIMS.items():
         if answer is None or claim.strip(".") != answer.strip().strip("."):
-            yield breaks(f"claimed:untouched:{word}", answer=claim, **untouched)
+            yield worthless(f"claimed:untouched:{word}", answer=claim, **untouched)
             if "answer" in names:
                 yield breaks(f"claimed:solved:{word}", answer=claim)
     if "answer" in names and answer is not None:

@@ -24,7 +24,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -41,6 +41,7 @@ __all__ = [
     "keeps",
     "task_mutants",
     "unmatched",
+    "worthless",
     "write",
 ]
 
@@ -64,11 +65,13 @@ class Mutant:
         name: stable and readable, such as ``altered:report:line-3:digit``.
         keeps: the full score stays; otherwise part of it is lost.
         changes: evidence name to what becomes of it; all else is as the oracle left it.
+        worthless: all of the score is lost.
     """
 
     name: str
     keeps: bool
     changes: Mapping[str, Change]
+    worthless: bool = False
 
 
 def breaks(name: str, /, **changes: Change) -> Mutant:
@@ -84,6 +87,11 @@ def breaks(name: str, /, **changes: Change) -> Mutant:
 def keeps(name: str, /, **changes: Change) -> Mutant:
     """A mutant that must keep the full score; arguments as of `breaks`."""
     return _mutant(name, True, changes)
+
+
+def worthless(name: str, /, **changes: Change) -> Mutant:
+    """A mutant that must score 0; arguments as of `breaks`."""
+    return replace(_mutant(name, False, changes), worthless=True)
 
 
 def _mutant(name: str, keeps: bool, changes: Mapping[str, Change]) -> Mutant:

@@ -14,6 +14,10 @@ from cua_gym.gates.variants import Content, Variant
 __all__ = ["broken", "kept", "read"]
 
 
+_MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "CMYK")
+"""Others cannot be made of colours."""
+
+
 def read(data: bytes) -> Image.Image | None:
     """The picture that a file is, or None."""
     with warnings.catch_warnings():
@@ -34,7 +38,9 @@ def read(data: bytes) -> Image.Image | None:
 
 def broken(start: Image.Image | None, solved: Image.Image) -> Iterator[Content]:
     """One half or the other of the changed region undone; all one colour; a pixel wider."""
-    form = solved.format or "PNG"
+    form = solved.format or ""
+    if form not in Image.SAVE or solved.mode not in _MODES:
+        return
     if start is not None and start.size == solved.size:
         old, new = start.convert("RGBA"), solved.convert("RGBA")
         # Of RGBA, PIL looks at the box of what is not transparent.

@@ -120,6 +120,8 @@ def _offence(mutant: Mutant, outcome: Outcome) -> str:
     """Why this outcome is wrong for this mutant; "" when it is right."""
     if outcome.score is None:
         return f"is unscored ({outcome.reason}): {outcome.cause}"
+    if mutant.worthless:
+        return f"scores {outcome.score:g} although it is worth nothing" if outcome.score else ""
     if not mutant.keeps:
         full = outcome.success or outcome.score == 1.0
         return f"scores {outcome.score:g} although it breaks what counts" if full else ""

@@ -175,7 +175,8 @@ def judged(tmp_path: Path) -> Judge:
         for number, mutant in enumerate(mutants):
             folder = tmp_path / f"mutant-{number}"
             write(mutant, solved.folder, folder)
-            if (score(Evidence(folder)) == 1.0) != mutant.keeps:
+            value = score(Evidence(folder))
+            if (value == 1.0) != mutant.keeps or (mutant.worthless and value):
                 offenders.append(mutant.name)
             shutil.rmtree(folder)
         return Judged(mutants, tuple(offenders))

@@ -28,7 +28,8 @@ def test_untouched_evidence(make: Make, judged: Judge) -> None:
         point("files.same_bytes", "log", weight=0.5, expected=b"a"),
     )
     found = judged(start, solved, *points)
-    assert not found.offenders
+    # Half of the score is there untouched, and so with any claim.
+    assert {n.rpartition(":")[0] for n in found.offenders} == {"claimed:untouched"}
     assert [n for n in found.names if ":log" in n] == ["absent:log", "emptied:log"]
 
 
@@ -93,14 +94,14 @@ def test_claims(make: Make, judged: Judge) -> None:
     assert {"claimed:untouched:done", "claimed:untouched:json"} <= set(found.names)
     source = (
         "@check\n"
-        "def believes(evidence: Evidence) -> Verdict:\n"
+        "def believes(item: Item) -> Verdict:\n"
         "    '''The agent says so.'''\n"
-        "    note, answer = evidence['note'], evidence['answer']\n"
-        "    said = answer.text() if answer.present else ''\n"
-        "    return verdict('done' in said or note.present and note.text() == 'x')\n"
+        "    return verdict('done' in item.text())\n"
     )
-    naive = judged(start, solved, point("checks.believes", "note", "answer"), source=source)
-    assert "claimed:untouched:done" in naive.offenders
+    said = make("said", note=b"x", answer="It is done.")
+    work = point("text.equals", "note", expected="x", weight=0.7)
+    naive = judged(start, said, work, point("checks.believes", "answer", weight=0.3), source=source)
+    assert "claimed:untouched:done" in naive.offenders  # part of the score is too much
 
 
 def test_answer(make: Make, judged: Judge) -> None:
@@ -158,7 +159,6 @@ def test_limit(make: Make, judged: Judge) -> None:
     )
     said = point("checks.submitted", "submission", weight=0.5)
     other = judged(start, solved, work, said, source=source)
-    assert not other.offenders
     assert not [m for m in other.mutants if m.name == "ended:limit" and m.keeps]
 
 
