@@ -18,6 +18,7 @@ from cua_gym.cli.progress import Progress, printable
 if TYPE_CHECKING:
     from cua_gym.run.local import AgentChoice, Plan
     from cua_gym.run.row import Row
+    from cua_gym.task import Task
 
 __all__ = ["exit_code", "new_run", "run", "show_row"]
 
@@ -77,7 +78,8 @@ def run(
 ) -> None:
     """Let agents attempt tasks, and grade what they did.
 
-    TASK is a task's name or its folder.
+    TASK is a task's name or its folder. One whose gates were not all passed, as it is now, is
+    told of; so does the field "gates" of each outcome: passed, missing, stale or failed.
 
     Exit codes: 0 all scored and passed, 1 something scored lower, 2 a usage or task error,
     3 something unscored.
@@ -99,16 +101,35 @@ def run(
             step=progress.step,
             view=view,
         )
+        marks = _marks(plan.tasks)
         rows: list[Row] = []
         code = _make(plan, rows, None if as_json else answer)
         if as_json:
-            answer.line(json.dumps({"outcomes": [row.to_dict() for row in rows]}))
+            outcomes = [row.to_dict() | {"gates": marks[row.task]} for row in rows]
+            answer.line(json.dumps({"outcomes": outcomes}))
         else:
             if len(plan) > 1:
                 answer.line(_summary(rows, len(plan)))
             only = rows[0].folder if len(rows) == 1 else None
             answer.line(f"run: {(only or runs / plan.run).resolve()}")
     ctx.exit(code)
+
+
+def _marks(tasks: Sequence[Task]) -> dict[str, str]:
+    """Whether each task has passed its gates; where it has not, that is told."""
+    from cua_gym.gates.record import standing
+
+    marks: dict[str, str] = {}
+    for task in tasks:
+        stands = standing(task)
+        marks[task.name] = stands.kind
+        if stands.kind != "passed":
+            click.echo(
+                f"{task.name}: its scores do not count yet: {stands.message}; "
+                f"cua-gym task check {task.name}",
+                err=True,
+            )
+    return marks
 
 
 def new_run(runs: Path) -> str:
