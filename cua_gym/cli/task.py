@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,17 +30,38 @@ task.add_command(check)
 
 @task.command(name="list")
 @suite_option
+@click.option("--stats", is_flag=True, help="How the tasks are distributed, instead.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-def list_(folder: Path | None, as_json: bool) -> None:
+def list_(folder: Path | None, stats: bool, as_json: bool) -> None:
     """List the tasks of a suite."""
     with answering() as answer:
         tasks = _suite(folder).tasks()
+        if stats:
+            answer.line(_distribution(tasks, as_json))
+            return
         if as_json:
             answer.line(json.dumps({"tasks": [_brief(t) for t in tasks]}))
             return
         width = max((len(t.name) for t in tasks), default=0)
         for one in tasks:
             answer.line(f"{one.name:<{width}}  {one.area:<12} {one.tool_policy:<6} {one.title}")
+
+
+def _distribution(tasks: Sequence[Task], as_json: bool) -> str:
+    """Counts, and for a person bars."""
+    from cua_gym.gates.record import standing
+    from cua_gym.task.statistics import distribution
+
+    sides = distribution(tasks)
+    sides["gates"] = dict(sorted(Counter(standing(task).kind for task in tasks).items()))
+    if as_json:
+        return json.dumps({"tasks": len(tasks), **sides})
+    width = max(len(value) for counts in sides.values() for value in counts)
+    lines = [f"{len(tasks)} tasks"]
+    for side, counts in sides.items():
+        lines += ["", side.replace("_", " ")]
+        lines += [f"  {value:<{width}}  {n:>3}  {'#' * n}".rstrip() for value, n in counts.items()]
+    return "\n".join(lines)
 
 
 @task.command()
