@@ -38,13 +38,3 @@ def archive_of(item: Item, *, given: bytes, ending: str) -> Verdict:
     wanted = {n: d for n, d in _members(given, "r:").items() if n.endswith(ending)}
     same = found == wanted
     return verdict(same, "files in the archive", seen=sorted(found), wanted=sorted(wanted))
-
-
-@check
-def untouched(item: Item, *, given: bytes) -> Verdict:
-    """The folder has the given files and no others, unchanged."""
-    seen = {name.rsplit("/", 1)[-1]: data for name, data in item.files().items()}
-    wanted = _members(given, "r:")
-    return verdict(
-        seen == wanted, "the folder of reports", seen=sorted(seen), wanted=sorted(wanted)
-    )
