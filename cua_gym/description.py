@@ -7,6 +7,7 @@ import platform
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from cua_gym.grading.sources import grader_hash
 from cua_gym.machine.settle import Settle
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ def describe(episode: Episode, rule: Settle) -> dict[str, Any]:
         "task": task.name,
         "task_hash": task.hash,
         "task_folder": str(task.folder),
+        "grader_hash": grader_hash(variation.rubric),
         "seed": variation.seed,
         "params": variation.params,
         "instruction": variation.instruction,

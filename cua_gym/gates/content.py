@@ -7,16 +7,15 @@ attempts anew.
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from cua_gym.grading import sources
 from cua_gym.grading.items import VERSION
-from cua_gym.grading.library import OWN
 from cua_gym.image.recipe import bundled_images, find_recipe
 from cua_gym.task import Task, Variation
 
@@ -68,42 +67,9 @@ def attempt_hash(variation: Variation, agent: str, options: Mapping[str, Any]) -
 
 def evaluator_files(task: Task) -> list[Path]:
     """The suite's modules that the task's checkpoints use, and those that they import."""
-    names = {point.check.partition(".")[0] for point in task.checkpoints}
-    own = task.hidden / f"{OWN}.py"
-    found: dict[str, Path] = {}
-    queue = sorted(names - {OWN})
-    if OWN in names and own.is_file():
-        queue += _imported(own, task.evaluators)
-    while queue:
-        name = queue.pop()
-        path = task.evaluators / f"{name}.py"
-        if name not in found and path.is_file():
-            found[name] = path
-            queue += _imported(path, task.evaluators)
-    return [found[name] for name in sorted(found)]
-
-
-def _imported(path: Path, package: Path) -> Iterator[str]:
-    """Modules of the evaluators' folder that a file imports, from within it or by its name."""
-    for node in ast.walk(ast.parse(path.read_bytes(), str(path))):
-        if isinstance(node, ast.ImportFrom):
-            names = _from(node, package.name)
-        elif isinstance(node, ast.Import):
-            names = [
-                a.name.split(".")[1] for a in node.names if a.name.startswith(f"{package.name}.")
-            ]
-        else:
-            continue
-        yield from names
-
-
-def _from(node: ast.ImportFrom, package: str) -> Iterable[str]:
-    module = node.module or ""
-    if node.level == 0:
-        if module.split(".")[0] != package:
-            return []
-        module = module.partition(".")[2]
-    return [module.split(".")[0]] if module else [alias.name for alias in node.names]
+    return sources.evaluator_files(
+        [p.check for p in task.checkpoints], task.evaluators, task.hidden
+    )
 
 
 def _image_hash(task: Task) -> str:

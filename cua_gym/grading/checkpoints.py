@@ -13,7 +13,7 @@ from typing import Any
 from cua_gym import template
 from cua_gym.errors import GradingError
 from cua_gym.grading.check import Check, Verdict
-from cua_gym.grading.items import Evidence
+from cua_gym.grading.items import Altered, Evidence
 from cua_gym.grading.library import CheckLibrary
 from cua_gym.grading.outcome import CheckpointResult
 
@@ -142,6 +142,7 @@ class Question:
         """The verdict.
 
         Raises:
+            Altered: the evidence is not what was collected.
             GradingError: the check raised; no verdict means anything then.
         """
         point = self.point
@@ -149,7 +150,8 @@ class Question:
             subject = evidence.only(point.evidence) if point.listed else evidence[point.evidence[0]]
             return _result(point, self.check(subject, **self.arguments))
         except GradingError as error:
-            raise GradingError(f"checkpoint {point.id}: {error}") from error
+            kind = Altered if isinstance(error, Altered) else GradingError
+            raise kind(f"checkpoint {point.id}: {error}") from error
         except Exception as error:
             # The one broad catch: a check is other people's code, and whatever it raises must
             # become "unscored", never a zero. But for what content alone can bring about.

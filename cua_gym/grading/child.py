@@ -28,7 +28,7 @@ from typing import Any, NoReturn
 
 from cua_gym.errors import GradingError
 from cua_gym.grading.checkpoints import Question, Rubric
-from cua_gym.grading.items import Evidence
+from cua_gym.grading.items import Altered, Evidence
 from cua_gym.grading.limits import Limits
 
 MB = 1024 * 1024
@@ -75,7 +75,11 @@ def main() -> None:
                 results = _judge(Path(request["evidence"]), questions, limits)
                 reply = {"results": results}
         except GradingError as error:
-            reply = {"error": str(error), "died": isinstance(error, _Died)}
+            reply = {
+                "error": str(error),
+                "died": isinstance(error, _Died),
+                "altered": isinstance(error, Altered),
+            }
         print(json.dumps(reply, allow_nan=False), file=answers, flush=True)
 
 
@@ -138,7 +142,7 @@ def _speak(writing: int, folder: Path, questions: Sequence[Question], limits: Li
                 if result.exhausted:
                     return
         except GradingError as error:
-            say(error=str(error))
+            say(error=str(error), altered=isinstance(error, Altered))
 
 
 def _confine(writing: int, scratch: str, limits: Limits) -> None:
@@ -170,11 +174,12 @@ class _Heard:
 
     results: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     cpu_s: float = 0.0
-    error: str | None = None
+    error: GradingError | None = None
 
     def take(self, line: dict[str, Any]) -> None:
         if "error" in line:
-            self.error = line["error"]
+            kind = Altered if line["altered"] else GradingError
+            self.error = kind(line["error"])
         else:
             self.results.append(line["result"])
             self.cpu_s = line["cpu_s"]
@@ -194,7 +199,7 @@ def _hear(
         os.kill(pid, signal.SIGKILL)
     _, status, usage = os.wait4(pid, 0)
     if heard.error is not None:
-        raise GradingError(heard.error)
+        raise heard.error
     complete = len(heard.results) == len(questions)
     if complete or (heard.results and heard.results[-1]["exhausted"]):
         return heard.results

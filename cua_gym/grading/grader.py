@@ -22,6 +22,7 @@ from typing import Any, Self
 import cua_gym
 from cua_gym.errors import GradingError
 from cua_gym.grading.checkpoints import Rubric
+from cua_gym.grading.items import Altered
 from cua_gym.grading.limits import LIMITS, Limits
 from cua_gym.grading.outcome import CheckpointResult
 
@@ -66,6 +67,7 @@ class Grader:
         The same rubric is sent and its checks are imported once, while it does not change.
 
         Raises:
+            Altered: the evidence is not what was collected.
             GradingError: the rubric cannot be asked, a check broke, or the process died or hung.
         """
         self._take_up(rubric)
@@ -106,7 +108,8 @@ class Grader:
             raise
         if "error" in reply:
             said = self._process.complaint() if reply.get("died") else ""
-            raise GradingError(f"{reply['error']}{said and f': {said}'}")
+            kind = Altered if reply.get("altered") else GradingError
+            raise kind(f"{reply['error']}{said and f': {said}'}")
         return reply
 
 

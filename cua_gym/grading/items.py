@@ -15,7 +15,7 @@ from typing import Any
 
 from cua_gym.errors import GradingError
 
-__all__ = ["MANIFEST", "Entry", "Evidence", "Fails", "Item"]
+__all__ = ["MANIFEST", "Altered", "Entry", "Evidence", "Fails", "Item"]
 
 MANIFEST = "manifest.json"
 VERSION = 1
@@ -28,6 +28,10 @@ class Fails(Exception):
         super().__init__(message)
         self.seen = seen
         self.wanted = wanted
+
+
+class Altered(GradingError):
+    """What lies in the folder is not what was collected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ class Item:
 
         Raises:
             Fails: absent or refused, or a command that failed.
-            GradingError: the file was changed after collection.
+            Altered: the file was changed after collection.
         """
         if not self.present:
             raise Fails(f"{self.name}: {self.note or 'absent'} ({self.source})", seen=self.state)
@@ -92,7 +96,8 @@ class Item:
         """The host file of one entry, its hash verified.
 
         Raises:
-            GradingError: it has no content, or was changed after collection.
+            GradingError: it has no content.
+            Altered: it was changed after collection.
         """
         if entry.stored is None:
             raise GradingError(f"{self.name}: {entry.guest} is a {entry.kind}, without content")
@@ -100,9 +105,9 @@ class Item:
         try:
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
         except OSError as error:
-            raise GradingError(f"evidence {path} cannot be read: {error}") from error
+            raise Altered(f"evidence {path} cannot be read: {error}") from error
         if digest != entry.sha256:
-            raise GradingError(f"evidence {path} was changed after it was collected")
+            raise Altered(f"evidence {path} was changed after it was collected")
         return path
 
     def files(self) -> dict[str, bytes]:
@@ -167,7 +172,10 @@ class Evidence(Mapping[str, Item]):
         try:
             data = json.loads(path.read_bytes())
             if data["version"] != VERSION:
-                raise GradingError(f"{path} has version {data['version']}, not {VERSION}")
+                raise GradingError(
+                    f"{path} is of version {data['version']!r:.20}, and this cua_gym reads "
+                    f"{VERSION}; grade it with the one that recorded it"
+                )
             items = [_item(folder, record) for record in data["items"]]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise GradingError(f"{path}: not a manifest of evidence: {error!r}") from error

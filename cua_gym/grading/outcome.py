@@ -56,6 +56,7 @@ class Outcome:
             not a success.
         reason, phase, cause: of an unscored outcome: whose fault, when, and what happened.
         network: how the grader was kept off the network, or that it was not.
+        grader_hash: of the hidden files and check functions that graded it; None where nothing did.
     """
 
     kind: Literal["scored", "unscored"]
@@ -66,6 +67,7 @@ class Outcome:
     phase: str | None = None
     cause: str | None = None
     network: str | None = None
+    grader_hash: str | None = None
 
     def __post_init__(self) -> None:
         if self.kind == "scored":
@@ -114,12 +116,15 @@ class Outcome:
             GradingError: it is no outcome.
         """
         try:
-            points = [
-                CheckpointResult(**{**point, "evidence": tuple(point["evidence"])})
-                for point in data["checkpoints"]
-            ]
+            points = [_point(point) for point in data["checkpoints"]]
             names = {f.name for f in dataclasses.fields(cls)} - {"checkpoints"}
             fields = {name: data[name] for name in names if name in data}
             return cls(checkpoints=tuple(points), **fields)
-        except (KeyError, TypeError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise GradingError(f"no outcome: {error!r} in {str(data)[:200]}") from error
+
+
+def _point(data: Mapping[str, Any]) -> CheckpointResult:
+    known = {f.name for f in dataclasses.fields(CheckpointResult)}
+    fields: dict[str, Any] = {key: value for key, value in data.items() if key in known}
+    return CheckpointResult(**fields | {"evidence": tuple(fields.get("evidence", ()))})

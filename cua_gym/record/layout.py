@@ -12,6 +12,7 @@
         agent.log        what an agent that is a program of its own printed
         evidence/        what was collected from the frozen machine
         result.json      the outcome
+        result-2.json    what a later grading of the same evidence came to; then result-3.json, ...
 
 Who writes what into these files is `recorder`'s business and the episode's.
 """
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -115,6 +117,39 @@ class RunFolder:
     def result(self) -> Path:
         """The outcome."""
         return self.path / "result.json"
+
+    @property
+    def results(self) -> list[Path]:
+        """Every outcome that there is, the first one (`result`) first, the one in force last."""
+        later = [
+            (int(match[1]), path)
+            for path in self.path.glob("result-*.json")
+            if (match := re.fullmatch(r"result-(\d+)\.json", path.name))
+        ]
+        first = [self.result] if self.result.exists() else []
+        return first + [path for _, path in sorted(later)]
+
+    def add_result(self, result: Mapping[str, Any]) -> Path:
+        """Write a later outcome beside the earlier ones, whole or not at all; its file.
+
+        Raises:
+            OutOfSpace: the disk is full.
+        """
+        part = self.path / f".result-{os.getpid()}.part"
+        write_json(part, result)
+        number = max([1, *(int(p.stem[7:]) for p in self.results if p != self.result)])
+        try:
+            while True:
+                number += 1
+                path = self.path / f"result-{number}.json"
+                try:
+                    # A link, which replaces nothing: somebody else may save too.
+                    path.hardlink_to(part)
+                except FileExistsError:
+                    continue
+                return path
+        finally:
+            part.unlink()
 
     def write_episode(self, episode: Mapping[str, Any]) -> None:
         """Write ``episode.json``, whole or not at all."""

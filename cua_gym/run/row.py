@@ -16,13 +16,14 @@ class Row:
     """Who tried what, and what it came to.
 
     Attributes:
+        seed: None where the record does not say it any more.
         folder: the attempt's folder; None when it failed before it had one.
         losses: what could not be kept of it, a text each.
     """
 
     task: str
     agent: str
-    seed: int
+    seed: int | None
     outcome: Outcome
     folder: Path | None
     losses: tuple[str, ...] = ()

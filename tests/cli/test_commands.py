@@ -90,9 +90,44 @@ def test_grade(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "word-saved" in call("grade", str(folder))[1]
 
 
+def test_grade_tells_what_changed(suite: Suite, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checkpoint by checkpoint, with the reason, and the new outcome beside the old one."""
+    monkeypatch.syspath_prepend(str(ROOT))
+    names = ["HalfWorker", "Worker"]
+    agents = [word for name in names for word in ("--agent", f"tests.run.agents:{name}")]
+    made = call("run", "type-word", *agents, "--json")
+    half, whole = (Path(o["folder"]) for o in json.loads(made[1])["outcomes"])
+    assert "2 attempts, 0 verdicts changed, 0 unscored" in call("grade", "runs", str(half))[1]
+    checks = suite.path / "tasks/type-word/hidden/checkpoints.toml"
+    text = checks.read_text().replace('"toy.begins"', '"toy.says"')
+    checks.write_text(text.replace('id = "word-saved"', 'id = "saved"'))
+    _, out, _ = call("grade", str(half), str(whole))
+    assert "HalfWorker  seed 0  scored 0.5 -> scored 0.0" in out
+    assert "    begun: 1 -> 0\n        was: its beginning\n        now: the note\n" in out
+    assert "    saved: new, 0 (weight 0.5): the note\n" in out
+    assert "    word-saved: gone, was 0 (weight 0.5): the note\n" in out
+    assert "    why: its checks have changed: " in out
+    assert "2 attempts, 2 verdicts changed, 0 unscored\n" in out
+    assert not list(half.glob("result-*.json"))
+    code, out, _ = call("grade", "runs", "--save", "--json")
+    told = json.loads(out)
+    assert code == 1
+    assert told["summary"] == {"attempts": 2, "changed": 2, "unscored": 0, "saved": 2}
+    first = told["outcomes"][0]
+    assert (first["score"], first["before"]["score"], first["compared_with"]) == (
+        0.0, 0.5, "result.json",
+    )  # fmt: skip
+    assert {c["id"]: c["kind"] for c in first["checkpoints"]} == {
+        "begun": "verdict", "saved": "added", "word-saved": "removed",
+    }  # fmt: skip
+    assert json.loads((half / "result.json").read_text())["score"] == 0.5
+    assert json.loads(Path(first["saved"]).read_text())["score"] == 0.0
+
+
 def test_grade_of_nothing(tmp_path: Path) -> None:
     """A folder without attempts, or no folder, is a usage error."""
     assert call("grade", str(tmp_path))[0] == 2
+    assert call("grade")[0] == 2
     assert call("grade", str(tmp_path / "nope"))[0] == 2
 
 

@@ -56,3 +56,17 @@ def test_finding_attempts(tmp_path: Path) -> None:
     unstarted.write_result({"kind": "unscored"})
     assert list(attempts(tmp_path)) == [made[1], made[0], unstarted]
     assert list(attempts(made[0].path)) == [made[0]]
+
+
+def test_later_outcomes_lie_beside_the_first(tmp_path: Path) -> None:
+    """In the order of their numbers; none is ever written over."""
+    folder = RunFolder.create(tmp_path, "r", "t", "a")
+    assert folder.results == []
+    folder.write_result({"score": 0})
+    for number in range(2, 12):
+        assert folder.add_result({"n": number}) == folder.path / f"result-{number}.json"
+    (folder.path / "result-x.json").write_text("{}")
+    assert [p.name for p in folder.results] == [
+        "result.json",
+        *(f"result-{number}.json" for number in range(2, 12)),
+    ]
