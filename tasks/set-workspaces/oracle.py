@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from cua_gym.actions import Click, Key, Type
 from cua_gym.agent.moves import with_effect
 from cua_gym.agent.oracle import Desk, Solution
+from cua_gym.machine.desktop import NotShown
 
 
 def solve(params: dict[str, Any], desk: Desk) -> Solution:
@@ -22,8 +24,15 @@ def solve(params: dict[str, Any], desk: Desk) -> Solution:
     icon = Click(x + 440, y + height + 28)
     yield from with_effect(icon, observation["screenshot"], (x, y, 300, 20))
     window = desk.wait_window("^Workspaces$")
-    yield Click(window.x + 215, window.y + 100, count=2)
-    yield Key("ctrl+a")
-    yield Type(str(params["count"]))
-    yield Key("tab")
+    count = f"xfconf-query -c xfwm4 -p /general/workspace_count | grep -qx {params['count']}"
+    for _ in range(4):
+        # A dialog that is still being built takes some of this and drops the rest.
+        yield Click(window.x + 215, window.y + 100, count=2)
+        yield Key("ctrl+a")
+        yield Type(str(params["count"]))
+        yield Key("tab")
+        with contextlib.suppress(NotShown):
+            desk.until(count, timeout_s=20.0)
+            return None
+    desk.until(count)
     return None
