@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
+from cua_gym.errors import GradingError
 from cua_gym.gates import (
     csv_mutants,
     document_mutants,
@@ -21,6 +22,7 @@ from cua_gym.gates import (
     zip_mutants,
 )
 from cua_gym.gates.variants import Content, Variant
+from cua_gym.grading.items import Fails
 from cua_gym.grading.library import evaluators_package
 from cua_gym.task.suite import bundled_suite
 
@@ -91,8 +93,15 @@ def _packed(start: bytes | None, solved: bytes) -> Found:
 
 
 def recalculated(data: bytes, kind: str) -> bytes:
-    """A workbook as LibreOffice saves it, in the sandbox that the bundled checks have for it."""
+    """A workbook as LibreOffice saves it, in the sandbox that the bundled checks have for it.
+
+    Raises:
+        GradingError: it does not work here, or not with this workbook.
+    """
     package = evaluators_package(bundled_suite().path / "evaluators")
     module: Any = importlib.import_module(f"{package}.recalculation")
-    saved: bytes = module.recalculated(data, kind)
+    try:
+        saved: bytes = module.recalculated(data, kind)
+    except Fails as failure:
+        raise GradingError(f"the solved workbook cannot be saved anew: {failure}") from failure
     return saved

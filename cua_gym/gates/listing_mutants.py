@@ -46,7 +46,7 @@ def _written(records: dict[bytes, Record]) -> bytes:
         for path, (about, target, _) in records.items()
     )
     hashes = b"".join(
-        digest + b" */".replace(b"/", b"./") + path + b"\0"
+        digest + b" *./" + path + b"\0"
         for path, (_, _, digest) in records.items()
         if digest is not None
     )
