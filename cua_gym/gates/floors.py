@@ -10,13 +10,14 @@ from cua_gym.gates.attempts import Attempt
 from cua_gym.gates.mutant import breaks, write
 from cua_gym.gates.record import Judgement
 from cua_gym.grading.grade import grade
-from cua_gym.grading.outcome import Outcome
+from cua_gym.grading.outcome import CheckpointResult, Outcome
 from cua_gym.task import Task, Variation
 
-__all__ = ["give_up", "judged", "no_op", "random_actions", "unscored_fault"]
+__all__ = ["give_up", "judged", "no_op", "random_actions", "said", "unscored_fault"]
 
 RANDOM_SCORE = 0.05
 """What a random agent may reach by chance."""
+SHOWN = 200
 _GIVES_UP = b'{"kind": "give_up", "answer": null, "reason": "gives up at once"}'
 
 
@@ -25,6 +26,13 @@ def judged(attempt: Attempt, variation: Variation, content: str) -> Outcome:
     if attempt.content == content or not (attempt.evidence / "manifest.json").is_file():
         return attempt.outcome
     return grade(attempt.evidence, variation)
+
+
+def said(point: CheckpointResult) -> str:
+    """What a checkpoint found, in a line."""
+    seen = "" if point.seen is None else f"; it saw {str(point.seen)[:SHOWN]!r}"
+    wanted = "" if point.wanted is None else f", it wants {str(point.wanted)[:SHOWN]!r}"
+    return f"{point.message}{seen}{wanted}"
 
 
 def unscored_fault(label: str, outcome: Outcome) -> str:
@@ -51,7 +59,7 @@ def _held(seed: int, outcome: Outcome) -> Iterator[str]:
     for point in held:
         yield (
             f"seed {seed}: checkpoint {point.id} holds ({point.value:g}) although nothing was "
-            f"done: {point.message}"
+            f"done: {said(point)}"
         )
     if outcome.score > 0 and not held:
         yield f"seed {seed}: doing nothing scores {outcome.score:g}"

@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from cua_gym.gates.answer_mutants import CLAIMS, SAID
 from cua_gym.gates.record import Judgement
 from cua_gym.task import Task
 from cua_gym.task.lint import drifting_code, drifting_text
@@ -22,7 +23,7 @@ _WAITING = re.compile(r"time\.(?:time|monotonic|perf_counter)(?:_ns)?\b")
 """What an oracle may ask the clock for: how long it has waited."""
 _DAY = re.compile(r"(?:\$\(|`|^|[;&|]\s*)\s*date\b(?P<options>[^)`;&|]*)", re.MULTILINE)
 _OTHER_DAY = re.compile(r"(?:^|\s)(?:-d|--date|-r|--reference|-s|--set)")
-_CLAIMS = ("answer", "submission")
+_CLAIMED = frozenset(claim.strip(".").casefold() for claim in CLAIMS.values())
 _CHANGES = re.compile(
     r"\b(?:save|store|write|put|create|make|rename|move|copy|append|add|export|extract|unpack)\b"
     r"[^.]*\b(?:as|to|into|in|under)\s+(?:the (?:file|folder)\s+)?[\"'`]?(?P<path>/[\w.-]+/\S+)",
@@ -88,7 +89,13 @@ def _claim_faults(task: Task) -> Iterator[str]:
                 f"hidden/checkpoints.toml: {point.id} looks at how the attempt ended, which in a "
                 "feasible task is no work; look at what was done"
             )
-    if any(name not in _CLAIMS for point in positive for name in point.evidence):
+        said = str(point.args.get("expected", "")).strip().strip(".").casefold()
+        if point.evidence == ("answer",) and said in _CLAIMED:
+            yield (
+                f"hidden/checkpoints.toml: {point.id} pays for the answer {said!r}, which is a "
+                "claim; look at what was done"
+            )
+    if any(name not in SAID for point in positive for name in point.evidence):
         return
     match = _CHANGES.search(task.instruction)
     if match is not None or _scope_allows_changes(task):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from cua_gym.gates.attempts import Attempt
-from cua_gym.gates.floors import unscored_fault
+from cua_gym.gates.floors import said, unscored_fault
 from cua_gym.gates.record import Judgement
 from cua_gym.grading.outcome import CheckpointResult, Outcome
 from cua_gym.task import Task
@@ -43,9 +43,9 @@ def oracle(task: Task, tried: Sequence[Tried], planned: int) -> Judgement:
     if not faults:
         faults = list(_step_faults(task, steps))
     seeds = sorted({attempt.seed for attempt, _ in tried})
-    well = f"{len(tried)} attempts, each 1.0; median {steps:g} steps, {seconds:g} s"
+    well = f"{len(tried)} attempts, each 1.0; median {steps:g} steps, {seconds:.1f} s"
     judgement = Judgement.of(faults, well, seeds)
-    return replace(judgement, steps=steps, seconds=seconds)
+    return replace(judgement, steps=steps, seconds=round(seconds, 1))
 
 
 def _failed(tried: Tried) -> Iterator[str]:
@@ -57,7 +57,7 @@ def _failed(tried: Tried) -> Iterator[str]:
         yield f"{label}: scored {outcome.score:g} after {attempt.steps} steps, not 1"
         for point in outcome.checkpoints:
             if point.passed != (point.weight > 0) or (point.weight < 0 and point.value > 0):
-                yield f"{label}: checkpoint {point.id}: {point.message}"
+                yield f"{label}: checkpoint {point.id}: {said(point)}"
 
 
 def _differences(tried: Sequence[Tried]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cua_gym.gates.attempts import Attempt
+from cua_gym.gates.floors import said
 from cua_gym.gates.generic import generic_mutants
 from cua_gym.gates.mutant import Mutant, exempt, exemptions, task_mutants, unmatched, write
 from cua_gym.gates.record import Judgement
@@ -128,7 +129,7 @@ def _offence(mutant: Mutant, outcome: Outcome) -> str:
     if outcome.score == 1.0 and outcome.success:
         return ""
     lost = [p for p in outcome.checkpoints if p.passed != (p.weight > 0)]
-    why = "; ".join(f"{point.id}: {point.message}" for point in lost)
+    why = "; ".join(f"{point.id}: {said(point)}" for point in lost)
     return f"scores {outcome.score:g} although it keeps what counts: {why}"
 
 
