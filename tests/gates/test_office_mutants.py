@@ -9,6 +9,7 @@ import zipfile
 import openpyxl
 import pytest
 
+from cua_gym.errors import GradingError
 from cua_gym.gates.formats import recalculated
 from cua_gym.task.authoring import workbook_bytes
 
@@ -162,6 +163,15 @@ def test_saved_by_libreoffice(make: Make, judged: Judge) -> None:
     found = judged(start, solved, point("spreadsheets.cell", "book", **total))
     assert not found.offenders
     assert {"resaved:book:libreoffice", "resaved:book:openpyxl"} <= set(found.names)
+
+
+@pytest.mark.slow
+def test_not_saved_by_libreoffice() -> None:
+    """A workbook that LibreOffice cannot save is an error that says so."""
+    if shutil.which("soffice") is None:
+        pytest.skip("needs LibreOffice")
+    with pytest.raises(GradingError, match="cannot be saved anew"):
+        recalculated(edited(book(4), "xl/workbook.xml", ("<sheets>", "<")), "xlsx")
 
 
 @pytest.mark.usefixtures("no_libreoffice")
