@@ -7,6 +7,7 @@ attempts anew.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from cua_gym import agent
 from cua_gym.grading import sources
 from cua_gym.grading.items import VERSION
 from cua_gym.image.recipe import bundled_images, find_recipe
@@ -61,7 +63,8 @@ def attempt_hash(variation: Variation, agent: str, options: Mapping[str, Any]) -
         "options": dict(options),
     }
     if agent == "oracle":
-        parts["oracle"] = {p.name: _file_hash(p) for p in sorted(task.folder.glob("*.py"))}
+        files = [*sorted(task.folder.glob("*.py")), *_moves(task.folder / "oracle.py")]
+        parts["oracle"] = {path.name: _file_hash(path) for path in files}
     return _hash(parts)
 
 
@@ -70,6 +73,22 @@ def evaluator_files(task: Task) -> list[Path]:
     return sources.evaluator_files(
         [p.check for p in task.checkpoints], task.evaluators, task.hidden
     )
+
+
+def _moves(oracle: Path) -> list[Path]:
+    """The modules of `cua_gym.agent` that an oracle imports, and that they import from there."""
+    folder = Path(agent.__file__).parent
+    found: set[Path] = set()
+    queue = [oracle]
+    while queue:
+        for node in ast.walk(ast.parse(queue.pop().read_bytes())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                package, _, name = node.module.rpartition(".")
+                path = folder / f"{name}.py"
+                if package == agent.__name__ and path.is_file() and path not in found:
+                    found.add(path)
+                    queue.append(path)
+    return sorted(found)
 
 
 def _image_hash(task: Task) -> str:
