@@ -80,11 +80,11 @@ class Player:
         store: AttemptStore,
         jobs: int,
         tell: Callable[[str], None],
-        start: Callable[..., Machine] = start_machine,
+        start: Callable[..., Machine] | None = None,
     ) -> None:
         self._store = store
         self._tell = tell
-        self._start = start
+        self._start = start or start_machine
         self._pool = ThreadPoolExecutor(jobs, "machine")
         self._stopped = threading.Event()
         self._machines: weakref.WeakSet[Machine] = weakref.WeakSet()

@@ -54,6 +54,20 @@ def test_task_list(suite: Suite) -> None:
 
 
 @pytest.mark.usefixtures("suite")
+def test_task_list_stats() -> None:
+    """How many tasks have which area, level, tools, length, and verdict of the gates."""
+    code, out, _ = call("task", "list", "--stats", "--json")
+    assert code == 0
+    told = json.loads(out)
+    assert told["tasks"] == 1
+    assert told["area"] == {"editor": 1}
+    assert told["expected_steps"]["1 to 4"] == 1
+    assert sum(told["expected_steps"].values()) == 1
+    assert told["gates"] == {"missing": 1}
+    assert "  editor " in call("task", "list", "--stats")[1]
+
+
+@pytest.mark.usefixtures("suite")
 def test_task_show() -> None:
     """A task is shown with one seed's instruction and the names of its checkpoints."""
     code, out, _ = call("task", "show", "type-word", "--seed", "3", "--json")

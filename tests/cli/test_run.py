@@ -96,6 +96,13 @@ class TestOutput:
         assert "[2/2] type-word: agent null, seed 0" in result.stderr
         assert printable(result.stderr) == result.stderr
 
+    def test_gates_that_were_not_passed(self) -> None:
+        """A task that has not passed its gates is told of, once, and in each outcome."""
+        result = run("--agent", "null", "--repeat", "2", "--json")
+        outcomes = json.loads(result.stdout)["outcomes"]
+        assert [row["gates"] for row in outcomes] == ["missing", "missing"]
+        assert result.stderr.count("type-word: its scores do not count yet") == 1
+
     def test_a_failed_checkpoint_says_why(self) -> None:
         """Below a low score stands what did not hold."""
         assert "word-saved:" in run("--agent", "null").stdout
