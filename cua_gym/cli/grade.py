@@ -113,8 +113,14 @@ def _counts(done: Sequence[Regraded]) -> dict[str, int]:
 
 def _summary(done: Sequence[Regraded]) -> str:
     counts = _counts(done)
-    saved = f"; {counts['saved']} new outcomes saved" if counts["saved"] else ""
-    return (
-        f"{counts['attempts']} attempts, {counts['changed']} verdicts changed, "
-        f"{counts['unscored']} unscored{saved}"
-    )
+    told = [
+        _count(counts["attempts"], "attempt"),
+        f"{_count(counts['changed'], 'verdict')} changed",
+        f"{counts['unscored']} unscored",
+        *([f"{_count(counts['saved'], 'new outcome')} saved"] if counts["saved"] else []),
+    ]
+    return ", ".join(told)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -30,6 +30,8 @@ from cua_gym.machine.base import Machine
 __all__ = ["Collector", "Found", "store"]
 
 MAX_ENTRIES = 2000
+MAX_JSON = 4 << 20
+"""Bytes; a longer one is not looked into here, where no limit holds: ten times as much memory."""
 
 _ARCHIVES = (".zip", ".xlsx", ".ods", ".docx", ".odt", ".pptx", ".odp")
 _IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".webp")
@@ -218,7 +220,7 @@ def _unparsable(data: bytes, suffix: str) -> bool:
     try:
         if suffix in _ARCHIVES:
             return not zipfile.is_zipfile(io.BytesIO(data))
-        if suffix == ".json":
+        if suffix == ".json" and len(data) <= MAX_JSON:
             json.loads(data)
         if suffix in _IMAGES:
             with Image.open(io.BytesIO(data)) as image:
