@@ -60,13 +60,13 @@ def fill_cells(window: Window, screen: Rgb, cells: str, text: str) -> Move:
     """Enter a text or formula in a cell, or in all cells of a range, as Alt+Enter does.
 
     Args:
-        cells: as the Name Box takes it, ``B2:B9``, ``Summary.B2``; not where the cursor is now.
+        cells: as the Name Box takes it, ``B2:B9``, ``Summary.B2``.
     """
-    name_box = (window.x + 5, window.y + 110, 120, 30)
+    # With its frame, which shows whether it has the keyboard.
+    name_box = (window.x + 2, window.y + 107, 130, 36)
     screen = yield from pressed("ctrl+shift+t", screen, name_box)
     observation, _ = yield Type(cells)
-    screen = observation["screenshot"]
-    screen = yield from pressed("enter", screen, page_of(window))
+    screen = yield from pressed("enter", observation["screenshot"], name_box)
     observation, _ = yield Type(text)
     screen = observation["screenshot"]
     key = "alt+enter" if ":" in cells else "enter"
