@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from cua_gym.actions import Action, Submit
 from cua_gym.agent.base import TaskInfo
+from cua_gym.clock import Clock, SystemClock
 from cua_gym.errors import TaskError
 from cua_gym.machine import desktop
-from cua_gym.machine.base import Machine
+from cua_gym.machine.base import Machine, Rgb
+from cua_gym.machine.settle import Settle, settle
 
 if TYPE_CHECKING:
     from cua_gym.episode import Episode
@@ -26,6 +28,8 @@ Solution = Generator[Action, tuple[Mapping[str, Any], Mapping[str, Any]], str | 
 """What ``solve(params, desk)`` is: ``observation, info = yield action``; what it returns is the
 submitted answer."""
 
+STILL = Settle(first_s=0.5, quiet_s=0.5, max_s=10.0)
+
 
 class Desk:
     """An oracle's eyes. Every look waits until it sees, so that no oracle needs to sleep.
@@ -34,9 +38,15 @@ class Desk:
         saw: told the words of what is shown: titles, and names and texts of nodes.
     """
 
-    def __init__(self, machine: Machine, saw: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        saw: Callable[[str], None] = lambda _: None,
+        clock: Clock | None = None,
+    ) -> None:
         self._machine = machine
         self._saw = saw
+        self._clock = clock or SystemClock()
 
     @property
     def size(self) -> tuple[int, int]:
@@ -80,6 +90,25 @@ class Desk:
     def gone(self, title: str, timeout_s: float = 10.0) -> bool:
         """Whether, by the end of the time, no shown window's title matches any more."""
         return desktop.wait_gone(self._machine.shell, title, timeout_s)
+
+    def look(self) -> Rgb:
+        """The screen, ``(height, width, 3)``, once it is still for half a second, or after ten."""
+        screen = self._machine.screen
+        return settle(screen, screen.serial, STILL, self._clock).frame.rgb
+
+    def changed(self, before: Rgb, box: tuple[int, int, int, int], timeout_s: float = 60.0) -> bool:
+        """Whether, by the end of the time, a box (x, y, width, height) of the screen is another."""
+        x, y, width, height = box
+        part = slice(y, y + height), slice(x, x + width)
+        end = self._clock.monotonic() + timeout_s
+        while True:
+            frame = self._machine.screen.grab()
+            if (frame.rgb[part] != before[part]).any():
+                return True
+            left = end - self._clock.monotonic()
+            if left <= 0:
+                return False
+            self._machine.screen.wait_change(frame.serial, left)
 
     def until(self, command: str, timeout_s: float = 60.0) -> None:
         """Wait until a command that only looks, run as the desktop account, succeeds.

@@ -1,63 +1,81 @@
-"""Moves in LibreOffice wait for what they see, with few steps, and not for ever."""
+"""What an oracle sees of the screen, and moves in LibreOffice that wait for it."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
-from typing import Any
+import threading
+from collections.abc import Iterator
 
-import numpy as np
 import pytest
 
-from cua_gym.actions import Action, Key, Type, Wait
-from cua_gym.agent.office_moves import WAITS_S, fill_cells, page_of, pressed
-from cua_gym.machine.base import Rgb
+from cua_gym.actions import Key, Type
+from cua_gym.agent.office_moves import Box, fill_cells, page_of, pressed
+from cua_gym.agent.oracle import Desk
+from cua_gym.machine.base import MachineSpec, Rgb
 from cua_gym.machine.desktop import Window
+from cua_gym.machine.fake import BUTTON_BOX, FakeMachine
 
 WINDOW = Window(1, "a.xlsx", "calc", 1, 0, 24, 1280, 739, True, False, "normal")
+TEXT = (10, 200, 100, 20)
+BUTTON = (BUTTON_BOX[0], BUTTON_BOX[1], 50, 20)
 
 
-def screen(*points: tuple[int, int]) -> Rgb:
-    """White in these points (x, y), else black."""
-    picture = np.zeros((800, 1280, 3), np.uint8)
-    for x, y in points:
-        picture[y, x] = 255
-    return picture
+@pytest.fixture
+def machine() -> Iterator[FakeMachine]:
+    """A toy desktop."""
+    with FakeMachine(MachineSpec(backend="fake")) as machine:
+        yield machine
 
 
-def play(move: Generator[Action, Any, Rgb], screens: Iterable[Rgb]) -> tuple[list[Action], Rgb]:
-    """What it does while it is shown one screen after the other, the last one for ever."""
-    done = [next(move)]
-    shown = iter(screens)
-    last = screen()
-    while True:
-        last = next(shown, last)
-        try:
-            done.append(move.send(({"screenshot": last}, {})))
-        except StopIteration as end:
-            return done, end.value
+def test_a_box_is_looked_at_and_nothing_beside_it(machine: FakeMachine):
+    """What is typed changes the text area, not the button."""
+    desk = Desk(machine)
+    before = desk.look()
+    assert not desk.changed(before, TEXT, timeout_s=0.01)
+    machine.text("a")
+    assert desk.changed(before, TEXT, timeout_s=0.01)
+    assert not desk.changed(before, BUTTON, timeout_s=0.01)
 
 
-def test_it_goes_on_when_its_box_changes():
-    """Not when something beside it does."""
-    beside, within = screen((50, 50)), screen((15, 15))
-    done, seen = play(pressed("esc", screen(), (10, 10, 20, 20)), [beside, beside, within])
-    assert done == [Key("esc"), Wait(WAITS_S[0]), Wait(WAITS_S[1])]
-    assert seen is within
+def test_a_change_is_waited_for(machine: FakeMachine):
+    """One beside the box does not end the wait."""
+    desk = Desk(machine)
+    before = desk.look()
+    beside = threading.Timer(0.05, machine.pointer, (500, 500))
+    within = threading.Timer(0.15, machine.text, ("a",))
+    beside.start()
+    within.start()
+    assert desk.changed(before, TEXT)
+    assert machine.position == (500, 500)
+    within.join()
 
 
-def test_it_goes_on_after_a_minute():
-    """The checks will tell what came of it."""
-    done, _ = play(pressed("esc", screen(), (10, 10, 20, 20)), [])
-    assert done == [Key("esc"), *map(Wait, WAITS_S)]
-    assert sum(WAITS_S) == pytest.approx(60, abs=5)
+def test_a_key_is_pressed_and_its_effect_seen(machine: FakeMachine):
+    """Before it is let go on."""
+    move = pressed(Desk(machine), "ctrl+1", TEXT)
+    assert next(move) == Key("ctrl+1")
+    machine.text("a")
+    with pytest.raises(StopIteration):
+        move.send(None)
 
 
-def test_a_range_is_filled_by_alt_enter():
-    """Each key is pressed only once the one before shows."""
-    x, y, _, _ = page_of(WINDOW)
-    box, left, filled = screen((10, 140)), screen(), screen((x, y))
-    shown = [screen(), box, box, left, left, filled]
-    done, seen = play(fill_cells(WINDOW, screen(), "B2:B9", "=A2*2"), shown)
-    keys = [Key("ctrl+shift+t"), Wait(WAITS_S[0]), Type("B2:B9"), Key("enter"), Type("=A2*2")]
-    assert done == [*keys, Key("alt+enter")]
-    assert seen is filled
+class Seen(Desk):
+    """A desk on which every key has its effect; it keeps what was looked at."""
+
+    boxes: list[Box]
+
+    def changed(self, before: Rgb, box: Box, timeout_s: float = 60.0) -> bool:
+        self.boxes.append(box)
+        return True
+
+
+@pytest.mark.parametrize(("cells", "last"), [("B2:B9", "alt+enter"), ("Notes.B2", "enter")])
+def test_cells_are_filled_through_the_name_box(machine: FakeMachine, cells: str, last: str):
+    """It is seen to get the keyboard and to lose it before the formula is typed."""
+    desk = Seen(machine)
+    desk.boxes = []
+    keys = [Key("ctrl+shift+t"), Type(cells), Key("enter"), Type("=A2*2"), Key(last)]
+    assert list(fill_cells(desk, WINDOW, cells, "=A2*2")) == keys
+    name_box, again, page = desk.boxes
+    assert name_box == again
+    assert page == page_of(WINDOW)
+    assert name_box[1] + name_box[3] < page[1] < WINDOW.y + WINDOW.height
