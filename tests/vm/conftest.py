@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
@@ -34,6 +35,12 @@ def hands(shared: Machine) -> Iterator[Hands]:
     hands = Hands(shared.input, shared.screen, SystemClock())
     yield hands
     hands.release()
+
+
+def todays(names: Sequence[str]) -> list[str]:
+    """Each day (UTC) another tenth of them, and all of them in ten days."""
+    today = datetime.datetime.now(datetime.UTC).toordinal()
+    return [name for number, name in enumerate(names) if number % 10 == today % 10]
 
 
 def rest(machine: Machine) -> None:
