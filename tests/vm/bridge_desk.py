@@ -29,7 +29,8 @@ class BridgeDesk(Desk):
     """Looks by tools; what takes a command takes the shell bridge, where the task has one."""
 
     def __init__(self, remotes: Mapping[str, Remote]) -> None:
-        self._desktop = remotes["desktop"]
+        self._any = next(iter(remotes.values()))
+        self._desktop = remotes.get("desktop", self._any)  # of a task for shells: never asked
         self._shell = remotes.get("shell")
         self._app = ""
 
@@ -88,6 +89,20 @@ class BridgeDesk(Desk):
                 return False
         return True
 
+    def look(self) -> Rgb:
+        """The screen of now."""
+        return picture(self._desktop.call("screenshot"))
+
+    def changed(self, before: Rgb, box: tuple[int, int, int, int], timeout_s: float = 60.0) -> bool:
+        """Whether, by the end of the time, a box of the screen is another."""
+        x, y, width, height = box
+        part = slice(y, y + height), slice(x, x + width)
+        end = time.monotonic() + timeout_s
+        while not (self.look()[part] != before[part]).any():
+            if time.monotonic() > end:
+                return False
+        return True
+
     def until(self, command: str, timeout_s: float = 60.0) -> None:
         """With a shell as an oracle does; else until the program is idle and the screen at rest."""
         if self._shell is None:
@@ -128,21 +143,25 @@ class BridgeDesk(Desk):
                 assert self._shell is not None
                 facts = self._shell.facts("run", command=command, timeout_s=timeout_s)
                 return {}, {"shell": facts}
+            case a.GiveUp(reason):
+                self._any.facts("give_up", reason=reason)
+                return {}, {}
             case _:
                 arguments = a.action_to_dict(action)
                 result = self._desktop.call(arguments.pop("type"), **arguments)
                 assert not result.is_error, said(result)
                 return {"screenshot": picture(result)}, dict(result.structured_content or {})
 
-    def play(self, solution: Solution) -> str | None:
-        """Play an oracle to its end; its answer."""
+    def play(self, solution: Solution) -> None:
+        """Play an oracle to its end, and end the attempt as it does."""
+        action = None
         try:
             action = next(solution)
-            while True:
+            while not isinstance(action, a.GiveUp):
                 action = solution.send(self.do(action))
+            self.do(action)
         except StopIteration as end:
-            answer: str | None = end.value
-            return answer
+            self._any.facts("submit", answer=end.value)
 
 
 def picture(result: CallToolResult) -> Rgb:
