@@ -154,7 +154,6 @@ class BridgeDesk(Desk):
 
     def play(self, solution: Solution) -> None:
         """Play an oracle to its end, and end the attempt as it does."""
-        action = None
         try:
             action = next(solution)
             while not isinstance(action, a.GiveUp):
