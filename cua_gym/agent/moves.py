@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shlex
 from collections.abc import Generator
+from pathlib import PurePosixPath
 from typing import Any
 
 from cua_gym.actions import Action, Click, Key, Type, Wait
@@ -15,35 +17,39 @@ from cua_gym.machine.desktop import NotShown
 __all__ = ["rename", "save_as", "with_effect"]
 
 
-def rename(
-    desk: Desk, at: tuple[int, int], folder: str, old: str, new: str
-) -> Generator[Action, Any, None]:
-    """Rename the file whose row of Thunar's list is at this point.
+def rename(desk: Desk, folder: str, old: str, new: str) -> Generator[Action, Any, None]:
+    """Rename a file in Thunar's list of its folder.
 
     Args:
         folder: absolute guest path.
         new: with the ending of ``old``.
     """
     dialog = f'Rename "{old}"'
-    yield Click(*at)
-    # Thunar takes no F2 until it has looked at what is selected.
     for _ in range(6):
+        # Sought anew each time: now and then a busy Thunar loses the row of what was renamed.
+        yield Click(*desk.find("table cell", f"^{re.escape(old)}$", app="[Tt]hunar"))
         yield Key("f2")
         with contextlib.suppress(NotShown):
             desk.focused(dialog, timeout_s=15.0)
             break
+        # It has not yet looked at what is selected, and takes no F2 or another's.
+        yield Key("escape")
     else:
         desk.focused(dialog)
     # All but the ending is selected.
     yield Type(new.rpartition(".")[0])
     yield Key("enter")
+    there = f"test -e {shlex.quote(f'{folder}/{new}')}"
     while True:
         try:
-            return desk.until(f"test -e {shlex.quote(f'{folder}/{new}')}", timeout_s=20.0)
+            desk.until(there, timeout_s=20.0)
+            break
         except NotShown:
             # Until it has looked at the name, the dialog takes no Enter.
             desk.focused(dialog)
             yield Key("enter")
+    # The dialog is still there for a moment, and takes the next click.
+    desk.focused(f"{PurePosixPath(folder).name} - Thunar")
 
 
 def save_as(desk: Desk, path: str) -> Generator[Action, Any, None]:
