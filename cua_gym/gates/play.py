@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,7 +27,7 @@ from cua_gym.machine.base import Machine, MachineSpec
 from cua_gym.machine.desktop import NotShown
 from cua_gym.machine.qemu.machine import READY
 from cua_gym.machine.qemu.states import StateInfo, StateStore
-from cua_gym.machine.start import start_machine
+from cua_gym.machine.start import Prepare, start_machine
 from cua_gym.record.layout import RunFolder
 from cua_gym.record.replay import Replay
 from cua_gym.run.local import AgentChoice, Plan, run_local
@@ -130,7 +129,7 @@ class Player:
         self._started(
             task.spec,
             key=key,
-            prepare=partial(run_setup, variation=variation),
+            prepare=lambda machine: run_setup(machine, variation, self._tell),
             recipes=(task.images,),
         ).close()
         return start_state(task.spec, key)
@@ -207,8 +206,12 @@ class Player:
         (row,) = run_local(plan)
         return row
 
-    def _started(self, spec: MachineSpec, **options: Any) -> Machine:
-        machine = self._start(spec, **options)
+    def _started(self, spec: MachineSpec, *, prepare: Prepare, **options: Any) -> Machine:
+        def known(machine: Machine) -> Mapping[str, bytes] | None:
+            self._machines.add(machine)  # a setup takes minutes
+            return prepare(machine)
+
+        machine = self._start(spec, prepare=known, **options)
         self._machines.add(machine)
         try:
             self.go_on()

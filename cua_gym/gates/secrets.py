@@ -73,7 +73,11 @@ def secrets(variation: Variation, start: Path) -> Secrets:
         if not isinstance(value, bytes) and not given.has(value) and not shown.has(value)
     ]
     for name, value in values:
-        _add(found, name, [str(value)])
+        lines = [line.strip() for line in str(value).splitlines()]
+        if len(lines) > 1:
+            # Part of it may be there for all to see, as in a report that is to be completed.
+            lines = [line for line in lines if line and not given.has(line) and not shown.has(line)]
+        _add(found, name, [max(lines, key=len, default="")])
     for path in [*sorted(variation.task.hidden.rglob("*")), variation.task.folder / "oracle.py"]:
         if path.is_file():
             name = path.relative_to(variation.task.folder).as_posix()
@@ -83,10 +87,10 @@ def secrets(variation: Variation, start: Path) -> Secrets:
 
 
 def _add(found: Secrets, name: str, texts: list[str]) -> None:
+    """Search for these; each is one line, which is what grep looks for."""
     known = {needle for secret in found.secrets for needle in secret.needles}
     for text in texts:
-        # A line of its own is what grep looks for.
-        line = max(text.splitlines() or [""], key=len).strip()[:LONGEST]
+        line = text[:LONGEST]
         plain = line.encode("utf-8", "surrogateescape")
         if len(plain) < Secret.SHORTEST:
             found.short.append(name)

@@ -107,6 +107,19 @@ class TestAttempts:
         assert bench.started == made + 1
         assert not list(bench.folder.glob("attempts/.making-*"))
 
+    def test_a_setup_is_cut_short_too(self, tmp_path: Path) -> None:
+        """Whatever a machine is doing when all is to end, it ends."""
+        step = '[[setup]]\nrun = "sleep 300"\n\n[[evidence]]\nname = "note"'
+        make_task(tmp_path, Edit(replace={"task.toml": (('[[evidence]]\nname = "note"', step),)}))
+
+        def tell(text: str) -> None:
+            if "setup step 2" in text:
+                player.stop()
+
+        player = Player(AttemptStore(tmp_path / "attempts"), 1, tell)
+        with pytest.raises(KeyboardInterrupt):
+            list(check_all([Subject(NAME, lambda: load(tmp_path))], player, Terms(("no-op",))))
+
     def test_the_first_failure_ends_the_oracles(self, bench: Bench) -> None:
         """A task whose oracle fails on the first seed costs no other seed a machine."""
         bench.edit(Edit(replace={"oracle.py": ((":.2f}", ":.1f}x"),)}))
