@@ -70,15 +70,15 @@ class TestAttempts:
 
     def test_a_changed_grader_needs_no_machine(self, bench: Bench) -> None:
         """What was done is judged anew by the new rule, in both directions."""
-        assert all(words(bench.check(seeds=1)).values())
+        assert all(words(bench.check("no-op", "oracle", seeds=1)).values())
         made = bench.started
         assert made == 3  # doing nothing, the oracle twice
         bench.edit(rule("text == 'never'"))
-        done = bench.check(seeds=1)
+        done = bench.check("no-op", "oracle", seeds=1)
         assert done.gates["oracle"].passed is False
         assert "it wants" in done.gates["oracle"].detail
         bench.edit(SOUND)
-        assert all(words(bench.check(seeds=1)).values())
+        assert all(words(bench.check("no-op", "oracle", seeds=1)).values())
         assert bench.started == made
 
     def test_again(self, bench: Bench) -> None:
@@ -99,11 +99,11 @@ class TestAttempts:
 
         bench.start = interrupted
         with pytest.raises(KeyboardInterrupt):
-            bench.check(seeds=1)
+            bench.check("no-op", "oracle", seeds=1)
         assert all(machine.closed for machine in machines)  # type: ignore[attr-defined]
         bench.start = start_machine
         made = bench.started
-        assert all(words(bench.check(seeds=1)).values())
+        assert all(words(bench.check("no-op", "oracle", seeds=1)).values())
         assert bench.started == made + 1
         assert not list(bench.folder.glob("attempts/.making-*"))
 
@@ -152,7 +152,7 @@ class TestAttempts:
             return machine
 
         bench.start = counted
-        assert all(words(bench.check("no-op", "oracle", "random", seeds=3)).values())
+        assert all(words(bench.check("no-op", seeds=3)).values())
         assert most == 2
 
 
@@ -183,7 +183,7 @@ class TestFaults:
             return start_machine(spec, **options)
 
         bench.start = flaky
-        assert all(words(bench.check(seeds=1)).values())
+        assert all(words(bench.check("no-op", "oracle", seeds=1)).values())
         assert any("hiccup; once more" in text for text in bench.told)
 
     def test_a_setup_that_fails(self, bench: Bench) -> None:
@@ -227,3 +227,27 @@ class TestFaults:
         bench.edit(Edit(replace={"task.toml": steps}))
         done = bench.check("oracle", seeds=1)
         assert "takes 3 steps (median), expected_steps is 15" in done.gates["oracle"].detail
+
+
+def test_an_infeasible_task(bench: Bench) -> None:
+    """Its oracle gives up, which giving up at once may do too; doing nothing may not."""
+    bench.edit(
+        Edit(
+            replace={
+                "task.toml": (('backend = "any"', 'backend = "any"\nfeasible = false'),),
+                "oracle.py": (
+                    ('    yield Key("ctrl+s")', '    yield GiveUp("there are no prices")'),
+                    ("import Action, Key", "import Action, GiveUp"),
+                ),
+                "hidden/checkpoints.toml": (
+                    ("text.equals", "answer.gave_up"),
+                    ('"note"', '"submission"'),
+                    ('args = { expected = "{answer.sum}", whitespace = "trim" }', ""),
+                    ('[discovered]\n"answer.sum" = "by adding the prices"', ""),
+                ),
+            }
+        )
+    )
+    done = bench.check(seeds=1)
+    assert {g: j.detail for g, j in done.gates.items() if not j.passed} == {}
+    assert done.gates["give-up"].detail == "infeasible: giving up scores 1"
