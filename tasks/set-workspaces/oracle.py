@@ -6,7 +6,6 @@ import contextlib
 from typing import Any
 
 from cua_gym.actions import Click, Key, Type
-from cua_gym.agent.moves import with_effect
 from cua_gym.agent.oracle import Desk, Solution
 from cua_gym.machine.desktop import NotShown
 
@@ -21,8 +20,8 @@ def solve(params: dict[str, Any], desk: Desk) -> Solution:
     x, y, _, height = desk.node("label", "^Personal$", app="settings")["box"]
     # The third of the icons that the search leaves, below the heading. The title changes first;
     # the icons go when the dialog is there.
-    icon = Click(x + 440, y + height + 28)
-    yield from with_effect(icon, observation["screenshot"], (x, y, 300, 20))
+    yield Click(x + 440, y + height + 28)
+    desk.changed(observation["screenshot"], (x, y, 300, 20))
     window = desk.wait_window("^Workspaces$")
     count = f"xfconf-query -c xfwm4 -p /general/workspace_count | grep -qx {params['count']}"
     for _ in range(4):

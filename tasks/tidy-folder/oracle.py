@@ -27,5 +27,5 @@ def solve(params: dict[str, Any], desk: Desk) -> Solution:
             desk.until(moved, timeout_s=20.0)
             break
     desk.until(moved)
-    yield from rename(desk, row(params["old"]), "/home/user/Project", params["old"], params["new"])
+    yield from rename(desk, "/home/user/Project", params["old"], params["new"])
     return None
