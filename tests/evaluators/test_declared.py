@@ -46,6 +46,7 @@ GOOD = """
 "processes_services.not_running" = { command = "/usr/bin/.*" }
 "processes_services.running" = { command = "/usr/bin/a", user = "user", count = 1 }
 "processes_services.unit" = { name = "a.service", expected = { ActiveState = "active" } }
+"processes_services.units" = { expected = { "a.service" = { ActiveState = "active" } } }
 "screen.colour" = { box = [0, 0, 9, 9], colour = "#ff0000", tolerance = 3, share = 0.5 }
 "sqlite.rows" = { query = "SELECT a FROM t WHERE b = ?", values = ["x"], expected = [[1]] }
 "text.equals" = { expected = "a", variants = ["b"], newline = "exact", form = "NFKC" }
@@ -104,6 +105,7 @@ def test_every_check_of_these_subjects_is_declared_here():
         ("processes_services.listening", "port", "80"),
         ("processes_services.running", "command", "*"),
         ("processes_services.unit", "expected", {"NRestarts": 0}),
+        ("processes_services.units", "expected", {"a.service": "active"}),
         ("screen.colour", "colour", "red"),
         ("sqlite.rows", "query", "DELETE FROM t"),
         ("sqlite.rows", "expected", [1]),
