@@ -79,7 +79,8 @@ def run(
     """Let agents attempt tasks, and grade what they did.
 
     TASK is a task's name or its folder. One whose gates were not all passed, as it is now, is
-    told of; so does the field "gates" of each outcome: passed, missing, stale or failed.
+    told of; so does the field "gates" of each outcome: passed, partly, missing, stale
+    or failed.
 
     Exit codes: 0 all scored and passed, 1 something scored lower, 2 a usage or task error,
     3 something unscored.

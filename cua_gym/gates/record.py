@@ -62,11 +62,12 @@ class Standing:
     """Whether a task has passed its gates as it is now.
 
     Attributes:
-        kind: ``missing``: not all of them were tried; ``stale``: on another content.
+        kind: ``missing``: not all of them were tried; ``partly``: all, on fewer seeds than count;
+            ``stale``: on another content.
         message: which gates, in a few words.
     """
 
-    kind: Literal["passed", "missing", "stale", "failed"]
+    kind: Literal["passed", "partly", "missing", "stale", "failed"]
     message: str = ""
 
 
@@ -112,7 +113,7 @@ def standing(task: Task) -> Standing:
     if absent := [name for name in GATES if name not in here]:
         return Standing("missing", f"{', '.join(absent)} were never tried")
     if (tried := len(here["oracle"]["seeds"])) < SEEDS:
-        return Standing("missing", f"its oracle was tried on {tried} of {SEEDS} seeds")
+        return Standing("partly", f"its oracle was tried on {tried} of {SEEDS} seeds")
     return Standing("passed")
 
 

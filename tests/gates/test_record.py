@@ -81,15 +81,19 @@ class TestStanding:
     """What it says of the task as it is now."""
 
     def test_missing(self, task: Task) -> None:
-        """Never tried, not all tried, the oracle on too few seeds, a file that is not ours."""
+        """Never tried, not all tried, a file that is not ours."""
         assert standing(task).kind == "missing"
         write(task, {"lint": GREEN["lint"]})
         assert "consistency" in standing(task).message
-        write(task, GREEN | {"oracle": Judgement(True, "well", (0, 1))})
-        assert standing(task).message == "its oracle was tried on 2 of 5 seeds"
         for text in ("{", "[]", '{"gates": 3}', '{"gates": {"lint": {}}}'):
             (task.folder / RECORD).write_text(text)
             assert standing(task).kind == "missing"
+
+    def test_partly(self, task: Task) -> None:
+        """The oracle on too few seeds is not all of it."""
+        write(task, GREEN | {"oracle": Judgement(True, "well", (0, 1))})
+        assert standing(task).kind == "partly"
+        assert standing(task).message == "its oracle was tried on 2 of 5 seeds"
 
     def test_failed(self, task: Task) -> None:
         """A gate that failed is named."""

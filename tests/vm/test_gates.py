@@ -28,7 +28,7 @@ def test_gates(name: str, tmp_path: Path) -> None:
     """Two seeds, the oracle once each: solved; doing nothing is worth nothing; mutants as told."""
     task = bundled_suite().task(name)
     stands = standing(task)
-    if stands.kind == "passed" and name not in todays(bundled_suite().names()):
+    if stands.kind in ("passed", "partly") and name not in todays(bundled_suite().names()):
         pytest.skip("another day's")
     player = Player(AttemptStore(tmp_path / "attempts"), 1, print)
     (done,) = check_all([Subject(name, lambda: task)], player, Terms(GATES, seeds=2, tries=1))
