@@ -450,7 +450,8 @@ class Episode:
             yield
         except CuaGymError as error:
             cause = self._root_cause(error)
-            self._verdict.give(Outcome.unscored(self._reason(cause), self._phase, _cause(cause)))
+            said = f"{type(cause).__name__}: {cause}"
+            self._verdict.give(Outcome.unscored(self._reason(cause), self._phase, said))
             if raising:
                 self.close()
                 raise
@@ -495,7 +496,3 @@ def _recordable(action: a.Action) -> dict[str, Any]:
         return a.action_to_dict(action)
     except ActionError:
         return {"type": "invalid", "value": repr(action)[:200]}
-
-
-def _cause(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"

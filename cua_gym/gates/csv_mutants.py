@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from cua_gym.gates.text_mutants import Edit, edits, partly
-from cua_gym.gates.variants import MOST, Content, Variant, altered, spread
+from cua_gym.gates.variants import MOST, Content, Variant, altered, halves, spread
 
 __all__ = ["SUFFIXES", "broken"]
 
@@ -61,11 +61,7 @@ def broken(start: str | None, solved: str) -> list[Content]:
         csv.writer(written, delimiter=delimiter, lineterminator=ending).writerow(row)
         return content([*after[:at], _Row(written.getvalue(), ()), *after[at + 1 :]])
 
-    found: list[Content] = []
-    if len(every) > 1:
-        half = len(every) // 2
-        found.append(Variant("half", "first", partial(undo, set(every[half:]))))
-        found.append(Variant("half", "second", partial(undo, set(every[:half]))))
+    found: list[Content] = halves(every, lambda undone: undo(set(undone)))
     parts: list[Content] = []
     for edit in spread(every):
         if edit.after is None:

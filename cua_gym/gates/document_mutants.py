@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import defusedxml.ElementTree
 
 from cua_gym.gates.text_mutants import Edit, edits
-from cua_gym.gates.variants import MOST, Content, Variant, altered, spread
+from cua_gym.gates.variants import MOST, Content, Variant, altered, halves, spread
 from cua_gym.gates.zip_mutants import pack
 
 __all__ = ["broken"]
@@ -108,11 +108,7 @@ def broken(start: Mapping[str, bytes] | None, solved: Mapping[str, bytes]) -> li
     def undo(some: Sequence[Edit]) -> bytes:
         return say([(after[e.at], old(e)) for e in some])
 
-    found: list[Content] = []
-    if len(every) > 1:
-        half = len(every) // 2
-        found.append(Variant("half", "first", partial(undo, every[half:])))
-        found.append(Variant("half", "second", partial(undo, every[:half])))
+    found: list[Content] = halves(every, undo)
     parts: list[Content] = []
     for edit in spread(every):
         paragraph, name = after[edit.at], f"paragraph-{edit.at + 1}"

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from cua_gym.gates import formats, sqlite_mutants
 from cua_gym.gates.mutant import Change
-from cua_gym.gates.variants import MOST, Content, Variant, place, spread
+from cua_gym.gates.variants import MOST, Content, Variant, halves, place, spread
 from cua_gym.grading.items import Item
 
 __all__ = ["variants"]
@@ -108,10 +108,7 @@ class _Plain:
         """Half of the changes undone, each on its own; each file removed, misnamed, altered."""
         every = [*self.changed, *self.gone]
         single = len(every) == 1
-        if not single and every:
-            half = len(every) // 2
-            yield Variant("half", "first", self._undo(every[half:]))
-            yield Variant("half", "second", self._undo(every[:half]))
+        yield from halves(every, lambda paths: self._undo(paths)())
         for path in spread(self.gone):
             if not single:
                 yield Variant("reverted", self.below(path), self._undo([path]))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from cua_gym.gates.variants import MOST, Content, Variant, altered, place, spread
+from cua_gym.gates.variants import MOST, Content, Variant, altered, halves, place, spread
 
 __all__ = ["broken", "kept", "read"]
 
@@ -45,12 +45,8 @@ def broken(start: Any, solved: Any) -> list[Content]:
         _put(solved, path, after[path])
         return data
 
-    found: list[Content] = []
     every = changed + gone
-    if len(every) > 1:
-        half = len(every) // 2
-        found.append(Variant("half", "first", partial(undo, every[half:])))
-        found.append(Variant("half", "second", partial(undo, every[:half])))
+    found: list[Content] = halves(every, undo)
     parts: list[Content] = []
     for path in spread(every):
         name = place(".".join(map(str, path)))

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cua_gym.gates.variants import MOST, Content, Variant, altered, place, spread
+from cua_gym.gates.variants import MOST, Content, Variant, altered, halves, place, spread
 
 __all__ = ["MAGIC", "broken", "kept"]
 
@@ -120,11 +120,7 @@ def broken(start: Parts | None, parts: Parts) -> list[Content]:
     def undone(some: Sequence[tuple[_Table, int, Row | None]]) -> bytes:
         return _changed(solved, [_undo(*one) for one in some])
 
-    found: list[Content] = []
-    if len(every) > 1:
-        half = len(every) // 2
-        found.append(Variant("half", "first", partial(undone, every[half:])))
-        found.append(Variant("half", "second", partial(undone, every[:half])))
+    found: list[Content] = halves(every, undone)
     rows: list[Content] = []
     for table, number, was in spread(every):
         name = f"{place(table.name)}-{number}"

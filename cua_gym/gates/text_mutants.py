@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from cua_gym.gates.variants import MOST, Content, Variant, altered, spread
+from cua_gym.gates.variants import MOST, Content, Variant, altered, halves, spread
 
 __all__ = ["Edit", "broken", "edits", "kept", "partly", "text_of"]
 
@@ -101,11 +101,7 @@ def broken(start: str | None, solved: str) -> list[Content]:
         return "" if at is None else lines[at].strip()
 
     real = [e for e in every if text(e.before, before) != text(e.after, after)]
-    found: list[Content] = []
-    if len(real) > 1:
-        half = len(real) // 2
-        found.append(Variant("half", "first", partial(content, set(real[half:]))))
-        found.append(Variant("half", "second", partial(content, set(real[:half]))))
+    found: list[Content] = halves(real, lambda undone: content(set(undone)))
     parts: list[Content] = []
     for edit in spread(real):
         if edit.after is None:

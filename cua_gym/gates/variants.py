@@ -9,9 +9,10 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
-__all__ = ["MOST", "Content", "Variant", "altered", "place", "spread"]
+__all__ = ["MOST", "Content", "Variant", "altered", "halves", "place", "spread"]
 
 MOST = 200
 """Of the variants of one evidence's parts; more say nothing new."""
@@ -43,6 +44,17 @@ class Variant(Generic[Form]):
 
 
 Content = Variant[bytes]
+
+
+def halves(every: Sequence[T], undo: Callable[[Sequence[T]], Form]) -> list[Variant[Form]]:
+    """Half of several changes undone, and the other half."""
+    if len(every) < 2:
+        return []
+    half = len(every) // 2
+    return [
+        Variant("half", "first", partial(undo, every[half:])),
+        Variant("half", "second", partial(undo, every[:half])),
+    ]
 
 
 def spread(items: Sequence[T], most: int = MOST) -> list[T]:

@@ -11,7 +11,7 @@ from functools import partial
 import openpyxl
 
 from cua_gym.gates import workbook_cells
-from cua_gym.gates.variants import MOST, Content, Variant, altered, place, spread
+from cua_gym.gates.variants import MOST, Content, Variant, altered, halves, place, spread
 from cua_gym.gates.workbook_cells import Book, Cell, Place
 from cua_gym.task.authoring import workbook_bytes
 
@@ -33,11 +33,7 @@ def broken(start: Mapping[str, bytes] | None, book: Book) -> list[Content]:
     def put(at: Place, cell: Cell | None) -> bytes:
         return book.saved([(at, cell)])
 
-    found: list[Content] = []
-    if len(changed) > 1:
-        half = len(changed) // 2
-        found.append(Variant("half", "first", partial(undo, changed[half:])))
-        found.append(Variant("half", "second", partial(undo, changed[:half])))
+    found: list[Content] = halves(changed, undo)
     known = [] if old is None else old.names
     for sheet in book.names if set(book.names) != set(known) and known else ():
         if sheet not in known:

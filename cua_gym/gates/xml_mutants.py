@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import defusedxml.ElementTree
 from defusedxml.common import DefusedXmlException
 
-from cua_gym.gates.variants import MOST, Content, Variant, altered, place, spread
+from cua_gym.gates.variants import MOST, Content, Variant, altered, halves, place, spread
 
 __all__ = ["broken", "kept", "read"]
 
@@ -46,11 +46,7 @@ def broken(start: ElementTree.Element | None, solved: ElementTree.Element) -> li
             text.put(text.value)
         return data
 
-    found: list[Content] = []
-    if len(changed) > 1:
-        half = len(changed) // 2
-        found.append(Variant("half", "first", partial(undo, changed[half:])))
-        found.append(Variant("half", "second", partial(undo, changed[:half])))
+    found: list[Content] = halves(changed, undo)
     parts: list[Content] = []
     for text in spread(changed):
         name = place(text.where)

@@ -9,10 +9,10 @@ import lzma
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from cua_gym.gates.variants import MOST, Content, Variant, place, spread
+from cua_gym.gates.variants import MOST, Content, Variant, halves, place, spread
 
 __all__ = ["broken", "is_office", "pack", "read_tar", "read_zip", "repacked", "tar_repacked"]
 
@@ -118,7 +118,7 @@ def broken(
     def packed(members: Mapping[str, bytes]) -> bytes:
         return pack(members) if way is None else _pack_tar(way, members)
 
-    def undo(names: list[str]) -> bytes:
+    def undo(names: Sequence[str]) -> bytes:
         left = {n: before.get(n, d) if n in names else d for n, d in solved.items()}
         return packed({n: d for n, d in left.items() if n in before or n not in names})
 
@@ -129,10 +129,7 @@ def broken(
         return packed({**solved, name: data})
 
     found = [Variant("further", "", partial(put, "one-too-many.txt", b"too many\n"))]
-    if len(changed) > 1:
-        half = len(changed) // 2
-        found.append(Variant("half", "first", partial(undo, changed[half:])))
-        found.append(Variant("half", "second", partial(undo, changed[:half])))
+    found += halves(changed, undo)
     parts: list[Content] = []
     for name in spread(changed):
         where, data = place(name), solved[name]
