@@ -8,13 +8,16 @@ __all__ = ["clean"]
 
 
 @click.command()
-@click.option("--all", "everything", is_flag=True, help="Built images too.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Built images and the attempts of `task check` too."
+)
 def clean(everything: bool) -> None:
     """Remove saved states and leftovers of dead processes.
 
     What a running machine uses stays, and so do recorded runs: they are yours.
     """
     from cua_gym.errors import ImageError
+    from cua_gym.gates.attempts import AttemptStore
     from cua_gym.image.store import ImageStore, cache_root
     from cua_gym.machine.qemu.reaper import reap
     from cua_gym.machine.qemu.states import StateStore
@@ -30,6 +33,9 @@ def clean(everything: bool) -> None:
             gone = states.remove(folder)
             click.echo(f"{'removed' if gone else 'in use:'} state {info.key}, {size >> 20} MiB")
     if everything:
+        if (attempts := cache_root() / "gates").is_dir():
+            AttemptStore(attempts, limit_bytes=0)
+            click.echo("removed the attempts of task check")
         for image in images.list():
             try:
                 images.remove(image)

@@ -64,7 +64,7 @@ class Said:
 
     def _number(self, text: str) -> bool:
         match = _NUMBER.fullmatch(text.strip().lstrip("+-\N{MINUS SIGN}"))
-        return match is not None and bool(set(_readings(match[0])) & self._all_numbers())
+        return match is not None and bool(set(_meanings(match[0])) & self._all_numbers())
 
     def _day(self, text: str) -> bool:
         match = _DAY.fullmatch(text.strip())
@@ -94,13 +94,18 @@ class Said:
 
 
 def _readings(text: str) -> Iterator[Decimal]:
-    """Every number that a text may mean: ``1,234`` is 1234 in one country, 1.234 in another."""
-    for group, mark in ((",", "."), (".", ","), ("", "."), ("", ",")):
-        plain = re.sub(rf"['\u2019\u00a0\u202f {re.escape(group)}]", "", text).replace(mark, ".")
-        yield from filter(None, [_decimal(plain)])
+    """Every number that may be read in a text."""
+    yield from _meanings(text)
     # Digits that only stand beside each other, as in a list.
     for digits in re.findall(r"\d+", text):
         yield from filter(None, [_decimal(digits)])
+
+
+def _meanings(text: str) -> Iterator[Decimal]:
+    """Every number that all of a text may mean: ``1,234`` is 1234 here, 1.234 elsewhere."""
+    for group, mark in ((",", "."), (".", ","), ("", "."), ("", ",")):
+        plain = re.sub(rf"['\u2019\u00a0\u202f {re.escape(group)}]", "", text).replace(mark, ".")
+        yield from filter(None, [_decimal(plain)])
 
 
 def _decimal(text: str) -> Decimal | None:

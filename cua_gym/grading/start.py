@@ -55,8 +55,7 @@ class StartEvidence:
         nothing = cls()
         if nothing.answers(probes):
             return nothing
-        folder: Path | None = getattr(machine, "kept", None)
-        kept = None if folder is None else cls.load(folder)
+        kept = None if machine.kept is None else cls.load(machine.kept)
         if kept is not None and kept.answers(probes):
             return kept
         progress("looking at what is there at the start")

@@ -378,6 +378,9 @@ class Machine(Protocol):
     def input(self) -> Input: ...
     @property
     def shell(self) -> Shell: ...
+    @property
+    def kept(self) -> Path | None:
+        """Folder of what was kept with the start state that it began from, if there is one."""
 
     def snapshot(self, key: str) -> State:
         """Save this moment under ``key``; the machine goes on, briefly paused."""

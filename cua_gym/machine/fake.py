@@ -32,6 +32,8 @@ BUTTON_BOX = (100, 100, 200, 140)
 class FakeMachine:
     """Screen, Input and Machine in one; ``screen`` and ``input`` are itself."""
 
+    kept: Path | None = None
+
     def __init__(self, spec: MachineSpec) -> None:
         self.spec = spec
         self.size = spec.screen

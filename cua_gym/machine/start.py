@@ -30,7 +30,7 @@ def start_machine(
         key: names the start state among all of this image and spec; None is the ready state.
         prepare: brings a ready machine into the start state. What it raises is passed on, and
             nothing is saved. Files that it returns lie with the state on the host; a machine of a
-            kind that keeps states has them in a folder, its attribute ``kept``.
+            kind that keeps states has them in the folder `Machine.kept`.
         recipes: folders of image recipes, such as a suite's ``images/``; searched before those
             that come with cua_gym.
         progress: told what takes more than a second.

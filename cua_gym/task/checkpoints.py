@@ -60,6 +60,9 @@ def checkpoint_faults(
             yield fault(path, [*where, "weight"], "a weight of 0 counts for nothing; remove it")
         if point.weight < 0 and point.required:
             yield fault(path, [*where, "required"], "a negative checkpoint cannot be required")
+        if point.weight > 0 and point.negate:
+            message = "what is not there would count as right; ask for what is to be there instead"
+            yield fault(path, [*where, "negate"], message)
         for name in evidence_names(point):
             if name not in known:
                 message = f"no evidence {name!r} is declared; there is {', '.join(sorted(known))}"

@@ -177,6 +177,18 @@ def test_clean_on_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert call("clean", "--all")[0] == 0
 
 
+def test_clean_of_attempts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They took hours, so they go only with all."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    attempt = tmp_path / "cua-gym/gates/abc/attempt.json"
+    attempt.parent.mkdir(parents=True)
+    attempt.write_text("{}")
+    call("clean")
+    assert attempt.is_file()
+    call("clean", "--all")
+    assert not attempt.exists()
+
+
 def test_progress_tells_steps_once_a_second(capsys: pytest.CaptureFixture[str]) -> None:
     """Steps within a second of the last line are not told; phases always are."""
     now = iter([0.0, 0.1, 0.2, 1.5, 1.5, 1.6, 1.6])

@@ -28,7 +28,7 @@ def test_is_said(value: str | float) -> None:
 @pytest.mark.parametrize(
     "value",
     ["word.pdf", "save as", "1234.6", 1235, 17, "2025-03-15", "r1a2", "1a2b3", "ord", "G12", "ave",
-     "Total\nVAT", "2025-02-30", "EUR Rate 9"],
+     "Total\nVAT", "2025-02-30", "EUR Rate 9", "77.12"],
 )  # fmt: skip
 def test_is_not_said(value: str | float) -> None:
     """Parts of words and numbers, other values, words from here and there."""

@@ -76,6 +76,13 @@ def test_gates_in_a_circle(two: Path):
     assert str(caught.value).count("waits for itself") == 3
 
 
+def test_only_a_negative_checkpoint_is_negated(two: Path):
+    """What was never there would be worth something: the check of it does not hold either."""
+    append(two / HIDDEN, "negate = true\n")
+    with pytest.raises(TaskError, match=r"toml:\d+: what is not there would count as right"):
+        load_task(two)
+
+
 def test_a_scope_makes_probes_and_a_checkpoint(folder: Path):
     """Listings of the start and the end, and what is damage between them."""
     append(folder / HIDDEN, '\n[scope]\nchanges = ["Documents/{params.word}", "Notes/**"]\n')

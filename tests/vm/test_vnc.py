@@ -48,6 +48,10 @@ class VncMachine:
     def shell(self) -> Shell:
         return self._machine.shell
 
+    @property
+    def kept(self) -> Path | None:
+        return self._machine.kept
+
     def snapshot(self, key: str) -> State:
         self.input.release_all()
         return self._machine.snapshot(key)
