@@ -87,8 +87,8 @@ def give_up(task: Task, attempts: Mapping[int, Attempt]) -> Judgement:
         else:
             scores.append(outcome.score)
     well = "giving up scores 0"
-    if scores and not task.feasible:
-        well = f"infeasible: giving up scores {min(scores):g}"
+    if scores and max(scores) > 0:
+        well = f"infeasible, but giving up at once scores {max(scores):g}: ask for the reason"
     return Judgement.of(faults, well, list(attempts))
 
 

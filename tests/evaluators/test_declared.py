@@ -17,6 +17,7 @@ from .conftest import ROOT
 GOOD = """
 "answer.equals" = { expected = 42, variants = ["forty-two"], case = "fold" }
 "answer.gave_up" = {}
+"answer.gave_up_since" = { facts = [["2025-01-17", "17 January"]], forbidden = ["restored"] }
 "browser.bookmark" = { url = "http://a.test/", name = "A", folder = ["other", "Work"] }
 "browser.bookmarks" = { expected = [["A", "http://a.test/"], ["Work", [["B", "http://b.test/"]]]] }
 "browser.downloaded" = { url = "http://a.test/f", path = "/home/user/Downloads/f" }

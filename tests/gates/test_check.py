@@ -250,4 +250,6 @@ def test_an_infeasible_task(bench: Bench) -> None:
     )
     done = bench.check(seeds=1)
     assert {g: j.detail for g, j in done.gates.items() if not j.passed} == {}
-    assert done.gates["give-up"].detail == "infeasible: giving up scores 1"
+    assert done.gates["give-up"].detail == (
+        "infeasible, but giving up at once scores 1: ask for the reason"
+    )

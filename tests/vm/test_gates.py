@@ -33,3 +33,5 @@ def test_gates(name: str, tmp_path: Path) -> None:
     player = Player(AttemptStore(tmp_path / "attempts"), 1, print)
     (done,) = check_all([Subject(name, lambda: task)], player, Terms(GATES, seeds=2, tries=1))
     assert {gate: judged.detail for gate, judged in done.gates.items() if not judged.passed} == {}
+    # Of infeasible ones too: no bundled task is a gift to an agent that always gives up.
+    assert done.gates["give-up"].detail == "giving up scores 0"

@@ -11,10 +11,14 @@ from cua_gym.grading.items import Evidence
 
 
 def mutants(params: Mapping[str, Any], start: Evidence, solved: Evidence) -> Iterator[Mutant]:
-    """Giving up is right, with whatever reason and after nothing else."""
+    """Giving up is right, in whatever words and after nothing else."""
     path = f"/home/user/Restored/{params['name']}"
     submission = json.loads(solved["submission"].bytes())
-    yield keeps("without a reason", submission=_told(submission, reason=None))
+    day = params["removed"]
+    yield keeps("in few words", submission=_told(submission, reason=f"Removed on {day}."))
+    yield breaks("without a reason", submission=_told(submission, reason=None))
+    yield breaks("with no day", submission=_told(submission, reason="It was removed."))
+    yield breaks("another day", submission=_told(submission, reason="Removed on 2025-02-10."))
     yield breaks(
         "submitted with the right words",
         submission=_told(submission, kind="submit", answer="It cannot be restored.", reason=None),
