@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from cua_gym.env import DesktopEnv, make
     from cua_gym.machine.base import MachineSpec
     from cua_gym.machine.settle import Settle
+    from cua_gym.vector import DesktopVectorEnv
 
 __all__ = [
     "Action",
@@ -50,6 +51,7 @@ __all__ = [
     "Click",
     "CuaGymError",
     "DesktopEnv",
+    "DesktopVectorEnv",
     "Drag",
     "GiveUp",
     "GradingError",
@@ -77,6 +79,7 @@ __all__ = [
 
 _LATE = {
     "DesktopEnv": "cua_gym.env",
+    "DesktopVectorEnv": "cua_gym.vector",
     "MachineSpec": "cua_gym.machine.base",
     "Settle": "cua_gym.machine.settle",
     "make": "cua_gym.env",

@@ -31,6 +31,7 @@ def _register_in(module: ModuleType) -> None:
     module.register(
         id="cua_gym/Desktop-v0",
         entry_point="cua_gym.env:DesktopEnv",
+        vector_entry_point="cua_gym.vector:DesktopVectorEnv",
         # A real desktop's clock and schedulers differ from run to run; first frames do not.
         nondeterministic=True,
     )

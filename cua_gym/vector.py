@@ -1,0 +1,335 @@
+"""`DesktopVectorEnv`: many computers, one call.
+
+Each slot has a `DesktopEnv` and a thread of its own. The work is done in the machines' processes
+and in copies of pictures, which let other threads run, so nothing is pickled and nobody forks.
+"""
+
+from __future__ import annotations
+
+import datetime
+import queue
+import secrets
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, TypeVar
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+
+from cua_gym.actions import Action
+from cua_gym.env import DesktopEnv, Observation
+from cua_gym.errors import ImageError, MachineError
+from cua_gym.machine.base import Rgb
+from cua_gym.spaces import ActionSpace
+from cua_gym.task import Task
+
+__all__ = ["DesktopVectorEnv"]
+
+T = TypeVar("T")
+Result = tuple[Observation, float, bool, bool, dict[str, Any]]
+
+
+class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.NDArray[Any]]):
+    """Many whole computers, stepped together.
+
+    Observations are those of `DesktopEnv`, stacked: ``{"screenshot": (n, height, width, 3) uint8,
+    "cursor": (n, 2) int64}``. Actions are a sequence of n actions. Rewards are float64; infos have
+    an array and a mask for each key, as Gymnasium's vectors do, and dictionaries (``outcome``,
+    ``shell``) whole.
+
+    A fault stays in its slot: a machine that was lost truncates that slot, with
+    ``info["error"][i]``, and comes back at the slot's next reset. So does one that cannot be
+    reset: its picture is black, and its next step is truncated.
+
+    Args:
+        num_envs: how many.
+        task: one task for all, or one for each slot; all of one screen size.
+        autoreset_mode: ``Disabled`` (whoever steps resets what has ended, by
+            ``reset(options={"reset_mask": bool array})``), ``NextStep``, or ``SameStep`` (then
+            ``info["final_obs"]`` and ``info["final_info"]`` are those of the end).
+        copy: fresh arrays each time; False reuses one batch, which the next call overwrites.
+        run: name of the run that all are recorded in; the date and time when None.
+        options: as for `DesktopEnv`.
+
+    Raises:
+        TaskError: a task is unknown or invalid; nothing was started.
+        ValueError, TypeError: an option cannot be what it is.
+    """
+
+    def __init__(
+        self,
+        num_envs: int,
+        task: str | Path | Task | Sequence[str | Path | Task],
+        *,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.DISABLED,
+        copy: bool = True,
+        run: str | None = None,
+        **options: Any,
+    ) -> None:
+        tasks = [task] * num_envs if isinstance(task, str | Path | Task) else list(task)
+        if num_envs < 1 or len(tasks) != num_envs:
+            raise ValueError(f"{len(tasks)} tasks for {num_envs} environments")
+        if run is None:
+            run = f"{datetime.datetime.now(datetime.UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        envs = [DesktopEnv(one, run=run, **options) for one in tasks]
+        if len(screens := {env.task.spec.screen for env in envs}) > 1:
+            raise ValueError(f"the tasks have screens of several sizes: {sorted(screens)}")
+        self.num_envs = num_envs
+        self.envs = envs
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.metadata = {**DesktopEnv.metadata, "autoreset_mode": self.autoreset_mode}
+        self.render_mode = envs[0].render_mode
+        policies = {env.task.tool_policy for env in envs}
+        self.single_observation_space = envs[0].observation_space
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.single_action_space = ActionSpace(
+            screens.pop(), policies.pop() if len(policies) == 1 else "both"
+        )
+        self.action_space = gym.spaces.Tuple([env.action_space for env in envs])
+        self._copy = copy
+        self._slots = [_Slot(env) for env in envs]
+        self._batch = self._empty()
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start new episodes, all at once.
+
+        Args:
+            seed: of slot 0, the next one of slot 1, and so on; or one for each slot, None to have
+                it drawn. It chooses the task's variation.
+            options: ``"reset_mask"``, a bool array: reset only these slots, the others' pictures
+                stay; the rest as for `DesktopEnv.reset`.
+
+        Raises:
+            TaskError: a setup does not work.
+            ValueError, TypeError: an option or a mask that cannot be; nothing was reset.
+        """
+        options = dict(options or {})
+        chosen = self._chosen(options.pop("reset_mask", None))
+        if seed is None or isinstance(seed, int | np.integer):
+            seeds = [None if seed is None else int(seed) + i for i in range(self.num_envs)]
+        else:
+            seeds = list(seed)
+        if len(seeds) != self.num_envs:
+            raise ValueError(f"{len(seeds)} seeds for {self.num_envs} environments")
+        infos = self._each(lambda i, slot: slot.reset(seeds[i], options), chosen)
+        return self._stacked(), self._merged(infos)
+
+    def step(
+        self, actions: Sequence[Action]
+    ) -> tuple[
+        Observation,
+        npt.NDArray[np.float64],
+        npt.NDArray[np.bool_],
+        npt.NDArray[np.bool_],
+        dict[str, Any],
+    ]:
+        """Do one action in each slot, and look.
+
+        Raises:
+            ValueError: not one action for each slot.
+            RuntimeError: a slot was never reset or, without autoreset, not since its episode's
+                end; nothing was done in any.
+        """
+        if len(actions) != self.num_envs:
+            raise ValueError(f"{len(actions)} actions for {self.num_envs} environments")
+        autoreset = self.autoreset_mode is not AutoresetMode.DISABLED
+        over = [i for i, s in enumerate(self._slots) if s.over and not (autoreset and s.begun)]
+        if over:
+            raise RuntimeError(
+                f"the slots {over} are in no episode; reset them: "
+                "reset(options={'reset_mask': terminations | truncations})"
+            )
+        results = self._each(lambda i, slot: slot.step(actions[i], self.autoreset_mode))
+        return (
+            self._stacked(),
+            np.array([r[0] for r in results.values()], np.float64),
+            np.array([r[1] for r in results.values()], np.bool_),
+            np.array([r[2] for r in results.values()], np.bool_),
+            self._merged({i: r[3] for i, r in results.items()}),
+        )
+
+    def render(self) -> tuple[Rgb, ...] | None:
+        """The last screenshot of each slot, when asked for at the start."""
+        frames = [frame for env in self.envs if (frame := env.render()) is not None]
+        return tuple(frames) if len(frames) == self.num_envs else None
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Call a method of each `DesktopEnv`, or get an attribute of each; all at once."""
+
+        def called(i: int, slot: _Slot) -> Any:
+            attribute = getattr(slot.env, name)
+            return attribute(*args, **kwargs) if callable(attribute) else attribute
+
+        return tuple(self._each(called).values())
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """An attribute of each `DesktopEnv`."""
+        return tuple(getattr(env, name) for env in self.envs)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Set an attribute of each: one value for all, or a list or tuple with one for each."""
+        if not isinstance(values, list | tuple):
+            values = [values] * self.num_envs
+        if len(values) != self.num_envs:
+            raise ValueError(f"{len(values)} values for {self.num_envs} environments")
+        for env, value in zip(self.envs, values, strict=True):
+            setattr(env, name, value)
+
+    def close_extras(self, **_: Any) -> None:
+        """End all machines and records, also those of a step under way."""
+        closing = [threading.Thread(target=env.close) for env in self.envs]
+        for thread in closing:
+            thread.start()
+        for thread in closing:
+            thread.join()
+        for slot in self._slots:
+            slot.stop()
+
+    def _chosen(self, mask: Any) -> list[int]:
+        if mask is None:
+            return list(range(self.num_envs))
+        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
+            raise TypeError(f"reset_mask is a numpy array of bool, not {mask!r}")
+        if mask.shape != (self.num_envs,) or not mask.any():
+            raise ValueError(f"reset_mask has {self.num_envs} values, one of them true: {mask}")
+        return [int(i) for i in np.flatnonzero(mask)]
+
+    def _each(
+        self, work: Callable[[int, _Slot], T], chosen: Sequence[int] | None = None
+    ) -> dict[int, T]:
+        """Do it in the slots' threads; when all are done, the first one's error."""
+        if self.closed:
+            raise gym.error.ClosedEnvironmentError("this vector is closed; make another one")
+        numbers = range(self.num_envs) if chosen is None else chosen
+        under_way = {i: self._slots[i].submit(work, i, self._slots[i]) for i in numbers}
+        results: dict[int, T] = {}
+        failure: BaseException | None = None
+        for i, future in under_way.items():
+            try:
+                results[i] = future.result()
+            except Exception as error:  # the others are let finish; then it is raised
+                error.add_note(f"in slot {i} of {self!r}")
+                failure = failure or error
+        if failure is not None:
+            raise failure
+        return results
+
+    def _empty(self) -> Observation:
+        return {
+            name: np.zeros(space.shape, space.dtype)
+            for name, space in self.observation_space.spaces.items()  # type: ignore[attr-defined]
+        }
+
+    def _stacked(self) -> Observation:
+        batch = self._empty() if self._copy else self._batch
+
+        def put(i: int, slot: _Slot) -> None:
+            for name, value in slot.observation.items():
+                batch[name][i] = value
+
+        self._each(put)
+        return batch
+
+    def _merged(self, infos: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
+        """As Gymnasium's vectors do: an array for each key, and a mask ``_key`` of who has it."""
+        merged: dict[str, Any] = {}
+        for key in dict.fromkeys(key for info in infos.values() for key in info):
+            values = {i: info[key] for i, info in infos.items() if key in info}
+            mask = np.zeros(self.num_envs, np.bool_)
+            mask[list(values)] = True
+            if key == "final_info":
+                merged[key] = self._merged(values)
+            else:
+                kinds = {type(value) for value in values.values()}
+                dtype = kinds.pop() if kinds in ({int}, {float}, {bool}) else object
+                merged[key] = np.zeros(self.num_envs, dtype)
+                if dtype is object:
+                    merged[key].fill(None)
+                for i, value in values.items():
+                    merged[key][i] = value
+            merged[f"_{key}"] = mask
+        return merged
+
+
+class _Slot:
+    """One environment, the thread that works on it, and how far its episode is.
+
+    Attributes:
+        observation: the last one.
+        over: its episode has ended, or has not begun.
+        lost: why the last reset did not give it a machine.
+    """
+
+    def __init__(self, env: DesktopEnv) -> None:
+        self.env = env
+        self.observation: Observation = {}
+        self.over = True
+        self.lost: str | None = None
+        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        # A daemon: a program that ends by an error does not wait for a step of minutes.
+        threading.Thread(target=self._run, name="slot", daemon=True).start()
+
+    @property
+    def begun(self) -> bool:
+        """Whether it was ever reset."""
+        return bool(self.observation)
+
+    def submit(self, work: Callable[..., T], *arguments: Any) -> Future[T]:
+        """Have it done in the slot's thread, after what was submitted before."""
+        future: Future[T] = Future()
+
+        def do() -> None:
+            try:
+                future.set_result(work(*arguments))
+            except BaseException as error:
+                future.set_exception(error)
+
+        self._work.put(do)
+        return future
+
+    def stop(self) -> None:
+        """End the thread once it has nothing more to do."""
+        self._work.put(None)
+
+    def reset(self, seed: int | None, options: dict[str, Any]) -> dict[str, Any]:
+        """A new episode; info."""
+        try:
+            self.observation, info = self.env.reset(seed=seed, options=options)
+        except (MachineError, ImageError) as error:
+            self.lost = f"{type(error).__name__}: {error}"
+            blank = self.env.observation_space.spaces  # type: ignore[attr-defined]
+            self.observation = {k: np.zeros(s.shape, s.dtype) for k, s in blank.items()}
+            info = {"error": self.lost}
+        else:
+            self.lost = None
+        self.over = False
+        return info
+
+    def step(self, action: Action, mode: AutoresetMode) -> tuple[float, bool, bool, dict[str, Any]]:
+        """Reward, terminated, truncated, info; with the resets of the mode."""
+        if self.over:
+            return 0.0, False, False, self.reset(None, {})
+        if self.lost is not None:
+            reward, terminated, truncated = 0.0, False, True
+            info: dict[str, Any] = {"error": self.lost}
+        else:
+            self.observation, reward, terminated, truncated, info = self.env.step(action)
+        self.over = terminated or truncated
+        if self.over and mode is AutoresetMode.SAME_STEP:
+            final = {"final_obs": self.observation, "final_info": info}
+            info = self.reset(None, {}) | final
+        return reward, terminated, truncated, info
+
+    def _run(self) -> None:
+        while (work := self._work.get()) is not None:
+            work()
