@@ -32,8 +32,10 @@ def rename(desk: Desk, folder: str, old: str, new: str) -> Generator[Action, Any
         with contextlib.suppress(NotShown):
             desk.focused(dialog, timeout_s=15.0)
             break
-        # It has not yet looked at what is selected, and takes no F2 or another's.
+        # It has not yet looked at what is selected, and takes no F2 or another's. Or, after earlier
+        # renames, its rows are not where they are said to be: F5 has it list them anew.
         yield Key("escape")
+        yield Key("f5")
     else:
         desk.focused(dialog)
     # All but the ending is selected.
