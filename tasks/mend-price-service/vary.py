@@ -16,7 +16,7 @@ _CAUSES = [
     ("port", "etc/{front}.conf"),
     ("port", "etc/{store}.conf"),
     ("permissions", "data"),
-    ("permissions", "inbox/{newest}"),
+    ("permissions", "etc/{feed}.conf"),
     ("environment", "etc/{feed}.env"),
     ("environment", "etc/{store}.env"),
     ("lock", "run/{feed}.lock"),
@@ -32,13 +32,15 @@ def vary(rng: random.Random) -> dict[str, Any]:
     number = rng.randint(110, 890)
     newest = f"delivery-{number:04}.csv"
     cause, path = rng.choice(_CAUSES)
-    wrong = path.format(newest=newest, **roles)
+    wrong = path.format(**roles)
     items = rng.sample(_ITEMS, 6)
     port = rng.randint(8100, 8900)
     # What the setup does last. A process of that number does not live on a machine just started.
     dead = rng.randint(28000, 31900)
-    mischief = {"data": "chmod 2755", f"inbox/{newest}": "chmod 600"}.get(wrong, "true")
-    if cause == "lock":
+    mischief = "true"
+    if cause == "permissions":
+        mischief = "chmod 2755" if wrong == "data" else "chmod 600"
+    elif cause == "lock":
         mischief = f"install -m 644 <(echo {dead})"
     return {
         "name": name,
@@ -92,7 +94,7 @@ def _settings(params: dict[str, Any]) -> dict[str, str]:
                 pairs["store_port" if role == "front" else "port"] = params["wrong_port"]
             elif params["cause"] == "path":
                 pairs["inbox"] = f"{params['home']}/incoming"
-            else:
+            elif params["cause"] == "environment":
                 del pairs["CURRENCY" if role == "feed" else "REGION"]
     return {
         name: "".join(
