@@ -30,6 +30,9 @@ __all__ = [
 SAVED_S = 240.0
 """The first save of a kind loads a filter; emulated, with busy neighbours, it took 40 s."""
 
+ASTRAY_S = 3.0
+"""How long to look whether what was typed went to another place."""
+
 Box = tuple[int, int, int, int]
 Moves = Generator[Action, Any, None]
 
@@ -57,8 +60,14 @@ def fill_cells(desk: Desk, window: Window, cells: str, text: str) -> Moves:
     """
     # With its frame, which shows whether it has the keyboard.
     name_box = (window.x + 2, window.y + 107, 130, 36)
-    yield from pressed(desk, "ctrl+shift+t", name_box)
-    yield Type(cells)
+    for _ in range(4):
+        yield from pressed(desk, "ctrl+shift+t", name_box)
+        before = desk.look()
+        yield Type(cells)
+        if not desk.changed(before, page_of(window), ASTRAY_S):
+            break
+        # It changed because the cursor had moved; the keyboard was still the cell's.
+        yield Key("escape")
     yield from pressed(desk, "enter", name_box)
     yield Type(text)
     yield from pressed(desk, "alt+enter" if ":" in cells else "enter", page_of(window))

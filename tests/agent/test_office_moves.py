@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from cua_gym.actions import Key, Type
-from cua_gym.agent.office_moves import Box, fill_cells, page_of, pressed
+from cua_gym.agent.office_moves import ASTRAY_S, Box, fill_cells, page_of, pressed
 from cua_gym.agent.oracle import Desk
 from cua_gym.machine.base import MachineSpec, Rgb
 from cua_gym.machine.desktop import Window
@@ -59,23 +59,36 @@ def test_a_key_is_pressed_and_its_effect_seen(machine: FakeMachine):
 
 
 class Seen(Desk):
-    """A desk on which every key has its effect; it keeps what was looked at."""
+    """A desk on which every key has its effect; it keeps what was looked at.
 
-    boxes: list[Box]
+    Args:
+        astray: how often what is typed goes into a cell instead of the Name Box.
+    """
+
+    def __init__(self, machine: FakeMachine, astray: int = 0) -> None:
+        super().__init__(machine)
+        self.boxes: list[Box] = []
+        self._astray = astray
 
     def changed(self, before: Rgb, box: Box, timeout_s: float = 60.0) -> bool:
         self.boxes.append(box)
-        return True
+        if timeout_s > ASTRAY_S:
+            return True
+        self._astray -= 1
+        return self._astray >= 0
 
 
 @pytest.mark.parametrize(("cells", "last"), [("B2:B9", "alt+enter"), ("Notes.B2", "enter")])
-def test_cells_are_filled_through_the_name_box(machine: FakeMachine, cells: str, last: str):
+@pytest.mark.parametrize("astray", [0, 2])
+def test_cells_are_filled_through_the_name_box(
+    machine: FakeMachine, cells: str, last: str, astray: int
+):
     """It is seen to get the keyboard and to lose it before the formula is typed."""
-    desk = Seen(machine)
-    desk.boxes = []
+    desk = Seen(machine, astray)
+    again = [Key("ctrl+shift+t"), Type(cells), Key("escape")] * astray
     keys = [Key("ctrl+shift+t"), Type(cells), Key("enter"), Type("=A2*2"), Key(last)]
-    assert list(fill_cells(desk, WINDOW, cells, "=A2*2")) == keys
-    name_box, again, page = desk.boxes
-    assert name_box == again
-    assert page == page_of(WINDOW)
+    assert list(fill_cells(desk, WINDOW, cells, "=A2*2")) == again + keys
+    page = page_of(WINDOW)
+    name_box = desk.boxes[0]
+    assert desk.boxes == [name_box, page] * (astray + 1) + [name_box, page]
     assert name_box[1] + name_box[3] < page[1] < WINDOW.y + WINDOW.height
