@@ -64,6 +64,7 @@ def secrets(variation: Variation, start: Path) -> Secrets:
     found = Secrets()
     texts = list(given_texts(variation))
     given, shown = Said(texts), Said(found_at_start(start))
+    whole = "\n".join(texts)
     values = [(f"answer.{name}", leaf) for name, value in variation.answers.items()
               for leaf in _leaves(value) if not given.has(leaf)]  # fmt: skip
     values += [
@@ -77,13 +78,19 @@ def secrets(variation: Variation, start: Path) -> Secrets:
         if len(lines) > 1:
             # Part of it may be there for all to see, as in a report that is to be completed.
             lines = [line for line in lines if line and not given.has(line) and not shown.has(line)]
-        _add(found, name, [max(lines, key=len, default="")])
+        _add(found, name, [_telling(max(lines, key=len, default=""), whole)])
     for path in [*sorted(variation.task.hidden.rglob("*")), variation.task.folder / "oracle.py"]:
         if path.is_file():
             name = path.relative_to(variation.task.folder).as_posix()
             _add_file(found, name, path.read_bytes(), texts, list(variation.inputs.values()))
     found.short = sorted(set(found.short))
     return found
+
+
+def _telling(line: str, given: str) -> str:
+    """Its first piece that is not given; a form that was filled in begins like the empty one."""
+    pieces = (line[at : at + LONGEST] for at in range(0, len(line), LONGEST // 2))
+    return next((p for p in pieces if len(p) >= Secret.SHORTEST and p not in given), line)
 
 
 def _add(found: Secrets, name: str, texts: list[str]) -> None:

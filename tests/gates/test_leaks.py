@@ -107,6 +107,23 @@ def test_what_every_system_has_is_no_leak(task: Task, make: Make, tmp_path: Path
     assert not leaks(variation, start, state, {ready: {total(task)}}).passed
 
 
+def test_a_form_that_was_filled_in(tmp_path: Path, make: Make) -> None:
+    """What it has in common with the empty one is given, however long, and proves nothing."""
+    form = "In this letter there is much to be read before the sum comes, and it comes: "
+    task = make_task(
+        tmp_path / "suite",
+        Edit(replace={"hidden/answers.py": (('"sum":', f'"form": "{form}77.31 euros", "sum":'),)}),
+    )
+    (task.folder / "inputs").mkdir()
+    (task.folder / "inputs/form.txt").write_text(f"{form}SUM euros\n")
+    start = make("start/evidence", note=None).folder
+    [needles] = [
+        s.needles for s in secrets(task.variation(0), start).secrets if s.name == "answer.form"
+    ]
+    assert needles[0] in f"{form}77.31 euros".encode()
+    assert needles[0] not in form.encode()
+
+
 def test_short_values_are_told(tmp_path: Path, make: Make) -> None:
     """A value of a few bytes stands anywhere by chance: it is named, not searched."""
     task = make_task(
