@@ -90,12 +90,13 @@ def replace_all(desk: Desk, pairs: Mapping[str, str], *, whole_words: bool = Fal
     if whole_words:
         yield Key("alt+d")
     for old, new in pairs.items():
-        yield Key("alt+f")
-        yield Key("ctrl+a")
-        yield Type(old)
-        yield Key("alt+p")
-        yield Key("ctrl+a")
-        yield Type(new)
+        for field, text in (("alt+f", old), ("alt+p", new)):
+            yield Key(field)
+            # Once, after a Replace All, the Ctrl+A that followed at once was lost.
+            desk.look()
+            yield Key("ctrl+a")
+            desk.look()
+            yield Type(text)
         # "Search key replaced 3 times."
         yield from pressed(desk, "alt+l", said)
     yield Key("alt+c")
