@@ -184,6 +184,14 @@ def action_to_dict(action: Action) -> dict[str, Any]:
     return {"type": _NAMES[type(action)], **fields}
 
 
+def recordable(action: object) -> dict[str, Any]:
+    """The JSON form of whatever was meant to be an action, also of what is none."""
+    try:
+        return action_to_dict(action)  # type: ignore[arg-type]
+    except ActionError:
+        return {"type": "invalid", "value": repr(action)[:200]}
+
+
 def action_from_dict(data: Mapping[str, Any]) -> Action:
     """Parse and validate the JSON form, the inverse of `action_to_dict`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import math
 import operator
@@ -9,7 +10,7 @@ import secrets
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import gymnasium as gym
 import numpy as np
@@ -23,7 +24,7 @@ from cua_gym.machine.settle import Settle
 from cua_gym.machine.start import start_machine
 from cua_gym.record.layout import RunFolder
 from cua_gym.spaces import ActionSpace, observation_space
-from cua_gym.steps import Step
+from cua_gym.steps import Moment, Step
 from cua_gym.task import Task, find_task
 
 __all__ = ["DesktopEnv", "make"]
@@ -194,6 +195,49 @@ class DesktopEnv(gym.Env[Observation, Action]):
             if episode.losses:
                 info["losses"] = [asdict(loss) for loss in episode.losses]
         return self._observe(step), reward, step.terminated, truncated, info
+
+    def save(self) -> Moment:
+        """This moment of the episode, to come back to by `restore` (for a search in a tree).
+
+        It takes some hundred megabytes of the cache; `machine.discard(moment.state)` frees them.
+
+        Raises:
+            EpisodeOver: there is no episode, or it has ended.
+            MachineError: the machine could not be saved.
+        """
+        return self.episode.save()
+
+    def restore(self, moment: Moment) -> tuple[Observation, dict[str, Any]]:
+        """Go back to a moment of this episode; what its machine shows then, and info.
+
+        Steps and time left are as they were. The record goes on, and says that it went back.
+
+        Raises:
+            EpisodeOver: the episode has ended.
+            ValueError: the moment is another episode's.
+        """
+        step = self.episode.restore(moment)
+        return self._observe(step), step.info
+
+    def fork(self, n: int) -> list[Self]:
+        """``n`` environments that go on from this moment, each on a machine of its own.
+
+        Each is in an episode of its own, whose record begins with the steps done so far. They and
+        this one know nothing of each other; close each.
+
+        Raises:
+            EpisodeOver: there is no episode, or it has ended.
+            MachineError: the machine could not be saved, or a copy did not start; then none stays.
+        """
+        children = []
+        for episode in self.episode.fork(n):
+            child = copy.copy(self)
+            # A generator of its own: resets of one would decide about those of the others.
+            child.np_random = copy.deepcopy(self.np_random)
+            child.action_space = copy.deepcopy(self.action_space)
+            child._episode = episode
+            children.append(child)
+        return children
 
     def evaluate(self) -> Outcome:
         """Freeze, collect and grade now; afterwards only `reset` is valid."""

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from cua_gym.machine.base import Frame
+from cua_gym.grading.start import StartEvidence
+from cua_gym.machine.base import Frame, State
+from cua_gym.record.layout import RunFolder
 from cua_gym.turns import By
 
-__all__ = ["OWN", "EpisodeOver", "Origin", "Step"]
+__all__ = ["OWN", "EpisodeOver", "Moment", "Origin", "Step"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +40,26 @@ class Origin:
 
 OWN = Origin()
 """A step of the caller's own loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A moment of an episode: its machine, saved, and how far the attempt was.
+
+    Attributes:
+        folder: the attempt's.
+        line: number of the last recorded step.
+        steps, human_steps, seconds: spent until then.
+        at_start: what was collected at the start.
+    """
+
+    state: State
+    folder: RunFolder
+    line: int
+    steps: int
+    human_steps: int
+    seconds: float
+    at_start: StartEvidence
 
 
 class EpisodeOver(RuntimeError):

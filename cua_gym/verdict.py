@@ -10,12 +10,22 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from cua_gym.errors import OutOfSpace, RecordLost
+from cua_gym.errors import (
+    CuaGymError,
+    GradingError,
+    MachineError,
+    OutOfSpace,
+    RecordLost,
+    TaskError,
+)
 from cua_gym.grading.outcome import Outcome
-from cua_gym.machine.base import State
+from cua_gym.machine.base import Machine, State
 from cua_gym.record.layout import RunFolder
 
-__all__ = ["UNMETERED", "Loss", "Verdict"]
+__all__ = ["UNMETERED", "Loss", "Phase", "Verdict", "unscored"]
+
+Phase = Literal["boot", "setup", "act", "collect", "grade"]
+"""How far an attempt has come."""
 
 UNMETERED: Mapping[str, Any] = {
     "model": None, "calls": None, "input_tokens": None, "output_tokens": None, "model_s": None,
@@ -95,3 +105,25 @@ class Verdict:
         """Something could not be kept."""
         self.losses.append(Loss(what, type(error).__name__, str(error)))
         self._log(f"lost: {what}: {type(error).__name__}: {error}")
+
+
+def unscored(error: CuaGymError, phase: Phase, machine: Machine | None) -> Outcome:
+    """The outcome that a fault in this phase is, with what is wrong with the machine itself.
+
+    Its own cause says more than the wire that noticed first.
+    """
+    cause = error
+    if isinstance(error, MachineError) and machine is not None:
+        try:
+            machine.check()
+        except MachineError as deeper:
+            cause = deeper
+    return Outcome.unscored(_reason(cause, phase), phase, f"{type(cause).__name__}: {cause}")
+
+
+def _reason(error: CuaGymError, phase: Phase) -> str:
+    if isinstance(error, GradingError):
+        return "evidence" if phase == "collect" else "grader"
+    if isinstance(error, TaskError):
+        return "setup" if phase in ("boot", "setup") else "evidence"
+    return "machine"

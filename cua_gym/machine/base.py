@@ -392,6 +392,9 @@ class Machine(Protocol):
             StateMismatch: found before anything is started.
         """
 
+    def discard(self, state: State) -> None:
+        """Forget a saved moment; machines that became it go on."""
+
     def freeze(self) -> None:
         """Release keys and buttons and stop every process of the desktop account."""
 

@@ -7,6 +7,7 @@ a private host folder. It passes the same contract as a real machine and is neve
 
 from __future__ import annotations
 
+import json
 import tempfile
 import threading
 import time
@@ -49,8 +50,7 @@ class FakeMachine:
         self._time = time.monotonic()
         self._root = Path(tempfile.mkdtemp(prefix="cua-gym-fake-"))
         self.shell = LocalShell(self._root)
-        self._states: dict[str, tuple[str, bool, Path]] = {}
-        self._store = Path(tempfile.mkdtemp(prefix="cua-gym-fake-states-"))
+        self._saved: list[Path] = []
         self.closed = False
 
     @property
@@ -153,25 +153,31 @@ class FakeMachine:
     def snapshot(self, key: str) -> State:
         """Copy text, colour and files."""
         self.check()
-        copy = self._store / key
-        copy.mkdir(parents=True, exist_ok=True)
-        copy_folder(self._root, copy)
-        self._states[key] = (self.typed, self.green, copy)
-        return State(self.spec, key)
+        copy = Path(tempfile.mkdtemp(prefix="cua-gym-fake-state-"))
+        (copy / "files").mkdir()
+        copy_folder(self._root, copy / "files")
+        (copy / "screen.json").write_text(json.dumps([self.typed, self.green]))
+        self._saved.append(copy)
+        return State(self.spec, key, copy)
 
     def restore(self, state: State) -> None:
         """Copy them back."""
         if state.spec != self.spec:
             raise StateMismatch(f"{state.key} was saved by {state.spec}, this is {self.spec}")
-        if state.key not in self._states:
-            raise StateMismatch(f"this fake machine never saved {state.key!r}")
-        self.typed, self.green, copy = self._states[state.key]
+        if state.folder is None or not state.folder.is_dir():
+            raise StateMismatch(f"no fake machine has saved {state.key!r}")
+        self.typed, self.green = json.loads((state.folder / "screen.json").read_text())
         remove_tree(self._root)
         self._root.mkdir(mode=0o700)
-        copy_folder(copy, self._root)
+        copy_folder(state.folder / "files", self._root)
         self.position = (0, 0)
         self.release_all()
         self._change()
+
+    def discard(self, state: State) -> None:
+        """Remove the copy."""
+        if state.folder in self._saved:
+            remove_tree(state.folder)
 
     def freeze(self) -> None:
         """Let go of everything."""
@@ -194,7 +200,7 @@ class FakeMachine:
         if not self.closed:
             self.closed = True
             self.shell.close()
-            for folder in (self._root, self._store):
+            for folder in (self._root, *self._saved):
                 with suppress(OSError):  # a command left behind may still write
                     remove_tree(folder)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from cua_gym.machine.base import Machine, MachineSpec
+from cua_gym.machine.base import Machine, MachineSpec, State
 
 __all__ = ["Prepare", "start_machine"]
 
@@ -18,6 +18,7 @@ def start_machine(
     *,
     key: str | None = None,
     prepare: Prepare | None = None,
+    state: State | None = None,
     recipes: Sequence[Path] = (),
     progress: Callable[[str], None] = lambda _: None,
 ) -> Machine:
@@ -31,12 +32,14 @@ def start_machine(
         prepare: brings a ready machine into the start state. What it raises is passed on, and
             nothing is saved. Files that it returns lie with the state on the host; a machine of a
             kind that keeps states has them in the folder `Machine.kept`.
+        state: begin in this saved moment instead.
         recipes: folders of image recipes, such as a suite's ``images/``; searched before those
             that come with cua_gym.
         progress: told what takes more than a second.
 
     Raises:
         ImageError: the image is not built.
+        StateMismatch: ``state`` does not fit or is no longer there.
         MachineError: it could not be started.
     """
     if spec.backend == "fake":
@@ -44,7 +47,9 @@ def start_machine(
 
         fake = FakeMachine(spec)
         try:
-            if prepare is not None:
+            if state is not None:
+                fake.restore(state)
+            elif prepare is not None:
                 prepare(fake)
         except BaseException:
             fake.close()
@@ -56,4 +61,6 @@ def start_machine(
     from cua_gym.machine.qemu.machine import QemuMachine
 
     image = ImageStore(search=(*recipes, bundled_images())).get(spec.image)
-    return QemuMachine.start(spec, key=key, prepare=prepare, image=image, progress=progress)
+    return QemuMachine.start(
+        spec, key=key, prepare=prepare, state=state, image=image, progress=progress
+    )

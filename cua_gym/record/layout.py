@@ -52,7 +52,18 @@ class RunFolder:
         Raises:
             OutOfSpace: the disk is full.
         """
-        parent = runs / slug(run) / slug(task) / slug(agent)
+        return cls._next(runs / slug(run) / slug(task) / slug(agent))
+
+    def sibling(self) -> RunFolder:
+        """Make the next free attempt beside this one.
+
+        Raises:
+            OutOfSpace: the disk is full.
+        """
+        return self._next(self.path.parent)
+
+    @classmethod
+    def _next(cls, parent: Path) -> RunFolder:
         with space_errors(parent):
             parent.mkdir(parents=True, exist_ok=True)
             taken = (int(p.name) for p in parent.iterdir() if p.name.isdecimal())

@@ -11,6 +11,7 @@ What a step's ``info`` holds and what the outcome is are the episode's business.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import threading
 import time
@@ -23,9 +24,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from cua_gym.errors import RecordLost
 from cua_gym.machine.base import Frame, Rgb
 from cua_gym.record.layout import RunFolder
-from cua_gym.record.lines import LineWriter, space_errors
+from cua_gym.record.lines import LineWriter, read_lines, space_errors
 from cua_gym.record.png import PngEncoder
 from cua_gym.record.video import Video
 
@@ -36,10 +38,13 @@ _SLOTS = 6  # 1280x800: 18 MB; one is kept to recognise an unchanged picture
 
 @dataclass(frozen=True, slots=True)
 class _Picture:
+    """A picture under way; ``known``: its file is there already."""
+
     step: int
     time_ms: int
     pixels: Rgb
     slot: Rgb
+    known: bool = False
 
 
 class Recorder:
@@ -68,7 +73,7 @@ class Recorder:
         self._began = clock()
         self._lines = LineWriter(folder.traj)
         self._free: SimpleQueue[Rgb] = SimpleQueue()
-        self._jobs: SimpleQueue[_Picture | None] = SimpleQueue()
+        self._jobs: SimpleQueue[_Picture | threading.Event | None] = SimpleQueue()
         self._fault: Exception | None = None
         self._thread: threading.Thread | None = None
         self._begun = threading.Event()
@@ -85,14 +90,35 @@ class Recorder:
         Raises:
             OutOfSpace: the disk is full.
         """
-        self._folder.write_episode(episode)
-        self._began = self._clock()
-        self._thread = threading.Thread(target=self._work, name="cua-gym-recorder", daemon=True)
-        self._thread.start()
+        self._begin(episode, 0.0)
         self._record(0, None, frame, info or {}, False, False)
-        self._begun.wait()
-        if self._fault is not None:
-            raise self._fault
+        self._wait(self._begun)
+
+    def go_on(self, episode: Mapping[str, Any], parent: RunFolder, step: int, frame: Frame) -> None:
+        """Go on from a step of another attempt, whose record up to then becomes the first part.
+
+        Its pictures are linked; the video begins with ``frame``.
+
+        Raises:
+            OutOfSpace: the disk is full.
+            RecordLost: the other record is no longer there.
+        """
+        elapsed_s = copy_steps(parent, self._folder, step)
+        self._begin(episode, elapsed_s)
+        slot = self._free.get()
+        np.copyto(slot, frame.rgb)
+        self._jobs.put(_Picture(step, round(elapsed_s * 1000), slot, slot, known=True))
+        self._wait(self._begun)
+
+    def flush(self) -> None:
+        """Wait until every picture so far is on disk.
+
+        Raises:
+            OutOfSpace, RecordLost: as for `step`.
+        """
+        there = threading.Event()
+        self._jobs.put(there)
+        self._wait(there)
 
     def step(
         self,
@@ -144,6 +170,17 @@ class Recorder:
 
     def __exit__(self, *exc: object) -> None:
         self.finish()
+
+    def _begin(self, episode: Mapping[str, Any], elapsed_s: float) -> None:
+        self._folder.write_episode(episode)
+        self._began = self._clock() - elapsed_s
+        self._thread = threading.Thread(target=self._work, name="cua-gym-recorder", daemon=True)
+        self._thread.start()
+
+    def _wait(self, event: threading.Event) -> None:
+        event.wait()
+        if self._fault is not None:
+            raise self._fault
 
     def _stamp(self) -> str:
         return self._now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -197,6 +234,9 @@ class Recorder:
     def _work(self) -> None:
         pictures = _Pictures(self._folder, self._size)
         while (job := self._jobs.get()) is not None:
+            if isinstance(job, threading.Event):
+                job.set()
+                continue
             slot: Rgb | None = job.slot
             if self._fault is None:
                 try:
@@ -241,6 +281,10 @@ class _Pictures:
         """Write one picture's file; returns the slot that is free now, if any."""
         folder, previous = self._folder, self._previous
         path = folder.frame(picture.step)
+        if picture.known:
+            self._bytes = path.read_bytes()
+            self._previous = picture
+            return None
         if not same:
             self._bytes = self._png.encode(picture.pixels)
         with space_errors(path, len(self._bytes)):
@@ -260,6 +304,30 @@ class _Pictures:
         if self._video is not None:
             with space_errors(self._folder.video, 0):
                 self._video.close()
+
+
+def copy_steps(parent: RunFolder, child: RunFolder, step: int) -> float:
+    """Begin a record with the steps of another one up to ``step``; seconds elapsed then.
+
+    Raises:
+        OutOfSpace: the disk is full.
+        RecordLost: they are not there.
+    """
+    lines = list(itertools.takewhile(lambda line: line["step"] <= step, read_lines(parent.traj)))
+    if not lines or lines[-1]["step"] != step:
+        raise RecordLost(f"{parent.path} has no step {step} to go on from")
+    writer = LineWriter(child.traj)
+    with space_errors(child.sums), child.sums.open("w") as sums:
+        for line in lines:
+            writer.append(line)
+            name = line["frame"]["file"]
+            data = (parent.path / name).read_bytes()
+            if not _linked(parent.path / name, child.path / name):
+                (child.path / name).write_bytes(data)
+            sums.write(f"{hashlib.sha256(data).hexdigest()}  {name}\n")
+    writer.close()
+    elapsed_s: float = lines[-1]["elapsed_s"]
+    return elapsed_s
 
 
 def _linked(source: Path, target: Path) -> bool:

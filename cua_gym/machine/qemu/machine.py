@@ -87,6 +87,7 @@ class QemuMachine:
         *,
         key: str | None = None,
         prepare: Prepare | None = None,
+        state: State | None = None,
         progress: Progress = lambda _: None,
         accelerator: Literal["auto", "kvm", "tcg"] = "auto",
         image: Image | None = None,
@@ -120,7 +121,9 @@ class QemuMachine:
         store = StateStore(root / "states", STATES_LIMIT_BYTES)
         machine = cls(spec, image, host, hardware, store)
         try:
-            if key is None or prepare is None:
+            if state is not None:
+                machine.restore(state)
+            elif key is None or prepare is None:
                 machine._become(machine._obtain(READY, lambda: machine._boot(progress)))
             else:
                 machine._become(
@@ -242,6 +245,10 @@ class QemuMachine:
             if self._lease is not lease:
                 lease.close()
             raise
+
+    def discard(self, state: State) -> None:
+        """See `cua_gym.machine.base.Machine.discard`."""
+        self._store.discard(state.folder or self._folder(state.key))
 
     def freeze(self) -> None:
         """See `cua_gym.machine.base.Machine.freeze`."""

@@ -288,6 +288,11 @@ class StateStore:
             os.close(lock)
         return True
 
+    def discard(self, folder: Path) -> None:
+        """Take a state's names away; its files go with the last one who has them open."""
+        with self._scratch() as scratch, contextlib.suppress(FileNotFoundError):
+            folder.rename(scratch / "old")
+
     def trim(self, keep: Path | None = None) -> None:
         """Remove the least recently used states beyond the limit."""
         states = self.list()
