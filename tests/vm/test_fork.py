@@ -12,7 +12,7 @@ from cua_gym import actions as a
 from cua_gym.image.store import cache_root
 from cua_gym.machine.qemu.states import StateStore
 from cua_gym.record.replay import Replay
-from tests.vm.conftest import rest
+from tests.vm.conftest import rest, until
 
 pytestmark = pytest.mark.vm
 
@@ -45,6 +45,8 @@ def test_a_running_desktop_in_copies(tmp_path: Path):
         assert len(ids) == len(numbers) == 3
         for number, one in enumerate(everybody):
             one.step(a.Type(f"ending {number}"))
+        for one in everybody:
+            rest(one.machine)
         pictures = [one.machine.screen.grab().rgb for one in everybody]
         assert not np.array_equal(pictures[0], pictures[1])
         assert not np.array_equal(pictures[1], pictures[2])
@@ -71,7 +73,7 @@ def test_back_and_forth(tmp_path: Path):
     before = env.machine.screen.grab().rgb
     for text in (" left", " right"):
         env.step(a.Type(text))
-        assert not np.array_equal(env.machine.screen.grab().rgb, before)
+        until(lambda: not np.array_equal(env.machine.screen.grab().rgb, before), "the text")
         observation, info = env.restore(moment)
         assert "error" not in info
         assert np.array_equal(observation["screenshot"], before)
