@@ -68,7 +68,7 @@ class Episode(Attempt):
             if self._at_start is None:
                 self._at_start = StartEvidence.of(self._machine, self.variation.probes, progress)
             self._phase = "act"
-            self._performer = Performer(self._machine, self.actions, self._rule, self._clock)
+            self._performer = self._hands_on(self._machine)
             frame = self._last = self._machine.screen.grab()
             self._recorder = Recorder(self.folder, self._machine.screen.size)
             self._began = self._clock.monotonic()
@@ -94,6 +94,9 @@ class Episode(Attempt):
             return self._at_start.files()
 
         return prepare
+
+    def _hands_on(self, machine: Machine) -> Performer:
+        return Performer(machine, self.actions, self._rule, self._clock)
 
     # act
 
@@ -262,6 +265,7 @@ class Episode(Attempt):
 
         def back(_: Performer) -> tuple[None, dict[str, Any]]:
             self.machine.restore(moment.state)
+            self._performer = self._hands_on(self.machine)  # its wires are others now
             self._return_to(moment)
             return None, {"restored": moment.line}
 

@@ -72,7 +72,8 @@ def test_back_and_forth(tmp_path: Path):
     moment = env.save()
     before = env.machine.screen.grab().rgb
     for text in (" left", " right"):
-        env.step(a.Type(text))
+        *_, info = env.step(a.Type(text))
+        assert "action_error" not in info
         until(lambda: not np.array_equal(env.machine.screen.grab().rgb, before), "the text")
         observation, info = env.restore(moment)
         assert "error" not in info
