@@ -9,6 +9,7 @@ import pytest
 
 import cua_gym
 from cua_gym import actions as a
+from cua_gym.env import DesktopEnv
 from cua_gym.image.store import cache_root
 from cua_gym.machine.qemu.states import StateStore
 from cua_gym.record.replay import Replay
@@ -17,22 +18,28 @@ from tests.vm.conftest import rest, until
 pytestmark = pytest.mark.vm
 
 
+def still(env: DesktopEnv) -> np.ndarray:
+    """The screen when what was typed has come and nothing follows: busy neighbours slow it down."""
+    for _ in range(3):
+        rest(env.machine)
+    return env.machine.screen.grab().rgb
+
+
 @pytest.mark.timeout(900)
 def test_a_running_desktop_in_copies(tmp_path: Path):
     """Screen, clipboard, files and processes are the same; names and numbers are not."""
     env = cua_gym.make("write-many-scripts", runs=tmp_path)
     env.reset(seed=1)
     env.step(a.Type("the same beginning, "))
-    rest(env.machine)
     env.machine.shell.run(
         "echo kept > ~/note; printf copied | xclip -selection clipboard; sleep 1000 &"
     )
+    shown = still(env)
     children = env.fork(2)
     try:
         folder = str(env.episode.folder.path)
         states = StateStore(cache_root() / "states", 1 << 62).list()
         assert not [info.key for _, info, *_ in states if folder in info.key]
-        shown = env.machine.screen.grab().rgb
         for child in children:
             assert np.array_equal(child.machine.screen.grab().rgb, shown)
             said = child.machine.shell.run(
@@ -45,9 +52,7 @@ def test_a_running_desktop_in_copies(tmp_path: Path):
         assert len(ids) == len(numbers) == 3
         for number, one in enumerate(everybody):
             one.step(a.Type(f"ending {number}"))
-        for one in everybody:
-            rest(one.machine)
-        pictures = [one.machine.screen.grab().rgb for one in everybody]
+        pictures = [still(one) for one in everybody]
         assert not np.array_equal(pictures[0], pictures[1])
         assert not np.array_equal(pictures[1], pictures[2])
         # Files of one are not there for the others.
@@ -68,9 +73,8 @@ def test_back_and_forth(tmp_path: Path):
     env = cua_gym.make("write-many-scripts", runs=tmp_path)
     env.reset(seed=1)
     env.step(a.Type("root of the tree"))
-    rest(env.machine)
+    before = still(env)
     moment = env.save()
-    before = env.machine.screen.grab().rgb
     for text in (" left", " right"):
         *_, info = env.step(a.Type(text))
         assert "action_error" not in info
