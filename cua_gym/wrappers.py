@@ -1,0 +1,123 @@
+"""Wrappers for classical reinforcement learning: a fixed set of numbers in, a small picture out.
+
+Libraries such as Stable-Baselines3 take no typed actions and no dictionaries of strings; they take
+`MultiDiscrete` and `Box`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from cua_gym import actions as a
+from cua_gym.env import DesktopEnv, Observation
+
+__all__ = ["DiscreteActions", "SmallScreen"]
+
+KINDS = ("move", "click", "double_click", "right_click", "key", "submit")
+KEYS = (
+    "enter",
+    "tab",
+    "escape",
+    "backspace",
+    "up",
+    "down",
+    "left",
+    "right",
+    "page_up",
+    "page_down",
+)
+
+
+class DiscreteActions(gym.ActionWrapper[Observation, npt.NDArray[np.int64], a.Action]):
+    """Actions as four numbers: ``MultiDiscrete([kinds, columns, rows, keys])``.
+
+    The screen is cut into ``columns`` x ``rows`` cells of equal size; pointer actions go to the
+    middle of a cell, counted from the top left. Numbers that a kind does not need are ignored.
+
+    Args:
+        env: `cua_gym.env.DesktopEnv`, wrapped or not.
+        columns, rows: cells of the screen.
+        kinds: some of ``move``, ``click``, ``double_click``, ``right_click``, ``key``, ``submit``.
+        keys: chords, as `Key` takes them.
+
+    Raises:
+        ValueError: an unknown kind, or no cell.
+    """
+
+    def __init__(
+        self,
+        env: gym.Env[Observation, a.Action],
+        *,
+        columns: int = 32,
+        rows: int = 20,
+        kinds: Sequence[str] = KINDS,
+        keys: Sequence[str] = KEYS,
+    ) -> None:
+        super().__init__(env)
+        if unknown := set(kinds) - set(KINDS):
+            raise ValueError(f"unknown kinds {sorted(unknown)}; there are {', '.join(KINDS)}")
+        if min(columns, rows) < 1:
+            raise ValueError(f"a screen has at least one cell, not {columns} x {rows}")
+        self.kinds, self.keys = tuple(kinds), tuple(keys)
+        self.columns, self.rows = columns, rows
+        sizes = [len(self.kinds), columns, rows, max(1, len(self.keys))]
+        self.action_space = gym.spaces.MultiDiscrete(sizes)
+
+    def action(self, action: npt.NDArray[np.int64]) -> a.Action:
+        """The typed action that these numbers are."""
+        kind, column, row, key = (int(number) for number in action)
+        width, height = _desktop(self.env).task.spec.screen
+        x = (2 * column + 1) * width // (2 * self.columns)
+        y = (2 * row + 1) * height // (2 * self.rows)
+        match self.kinds[kind]:
+            case "move":
+                return a.Move(x, y)
+            case "double_click":
+                return a.Click(x, y, count=2)
+            case "right_click":
+                return a.Click(x, y, button="right")
+            case "key" if self.keys:
+                return a.Key(self.keys[key])
+            case "submit":
+                return a.Submit()
+            case _:
+                return a.Click(x, y)
+
+
+class SmallScreen(gym.ObservationWrapper[npt.NDArray[np.uint8], a.Action, Observation]):
+    """The screenshot alone, ``(height, width, 3)`` uint8 RGB, made smaller by averaging.
+
+    Args:
+        env: `cua_gym.env.DesktopEnv`, wrapped or not.
+        size: ``(width, height)`` of the new picture in pixels.
+        gray: one channel, ``(height, width, 1)``, by ITU-R 601 luma.
+    """
+
+    def __init__(
+        self, env: gym.Env[Observation, Any], size: tuple[int, int], *, gray: bool = False
+    ) -> None:
+        super().__init__(env)
+        self._size, self._gray = size, gray
+        shape = (size[1], size[0], 1 if gray else 3)
+        self.observation_space = gym.spaces.Box(0, 255, shape, np.uint8)
+
+    def observation(self, observation: Observation) -> npt.NDArray[np.uint8]:
+        """The small picture."""
+        picture = Image.fromarray(observation["screenshot"])
+        if self._gray:
+            picture = picture.convert("L")
+        small = np.array(picture.resize(self._size, Image.Resampling.BOX), np.uint8)
+        return small[:, :, None] if self._gray else small
+
+
+def _desktop(env: gym.Env[Any, Any]) -> DesktopEnv:
+    desktop = env.unwrapped
+    if not isinstance(desktop, DesktopEnv):
+        raise TypeError(f"it wraps a DesktopEnv, not {type(desktop).__name__}")
+    return desktop
