@@ -55,8 +55,6 @@ def vary(rng: random.Random) -> dict[str, Any]:
         "sheets": sheets,
         "order": orders[rule],
         **{f"title_{n}": title for n, title in enumerate(titles, 1)},
-        **{f"rows_{n}": [*rows, ["", ""]] for n, rows in enumerate(sheets, 1)},
-        **{f"cells_{n}": f"A1:B{len(rows) + 1}" for n, rows in enumerate(sheets, 1)},
     }
 
 
