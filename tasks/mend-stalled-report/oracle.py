@@ -21,7 +21,12 @@ def solve(params: dict[str, Any], desk: Desk) -> Solution:
     yield from _said(f"cat {home}/README")
     units = [f"{name}-{params[role]}.service" for role in ("collect", "merge")]
     yield from _said(f"tail -n 3 /var/log/{name}/*.log; ls -ln {home} {home}/*")
-    shown = yield from _said(f"systemctl show -p Id,ConditionResult,Result,User {' '.join(units)}")
+    # While a unit starts, it has no result yet.
+    shown = yield from _said(
+        "show() { systemctl show -p Id,ActiveState,ConditionResult,Result,User "
+        f"{' '.join(units)}; }}\n"
+        'while said=$(show); grep -q =activating <<< "$said"; do sleep 0.3; done; echo "$said"'
+    )
     blocks = [dict(re.findall(r"(\w+)=(.*)", part)) for part in shown.strip().split("\n\n")]
     held = [b for b in blocks if b["ConditionResult"] == "no"]
     failed = [b for b in blocks if b["Result"] != "success"]
