@@ -64,7 +64,8 @@ def attempt_hash(variation: Variation, agent: str, options: Mapping[str, Any]) -
     }
     if agent == "oracle":
         files = [*sorted(task.folder.glob("*.py")), *_moves(task.folder / "oracle.py")]
-        parts["oracle"] = {path.name: _file_hash(path) for path in files}
+        # By folder too: `cua_gym.agent` has an ``oracle.py`` of its own.
+        parts["oracle"] = {f"{path.parent.name}/{path.name}": _file_hash(path) for path in files}
     return _hash(parts)
 
 

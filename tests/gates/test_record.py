@@ -141,6 +141,14 @@ class TestContent:
         after = hashes(load(tmp_path))
         assert (before[0] != after[0], before[1] != after[1]) == (null, oracle)
 
+    def test_an_oracle_that_uses_the_desk(self, tmp_path: Path, task: Task) -> None:
+        """A change of its code counts, though `cua_gym.agent` has a file of the same name."""
+        path = task.folder / "oracle.py"
+        path.write_text(f"{path.read_text()}\nfrom cua_gym.agent.oracle import Desk\n")
+        before = attempt_hash(load(tmp_path).variation(0), "oracle", {})
+        path.write_text(f"{path.read_text()}\n# changed\n")
+        assert attempt_hash(load(tmp_path).variation(0), "oracle", {}) != before
+
     @pytest.mark.parametrize(
         ("old", "new"),
         [("steps = 10", "steps = 11"), ("prices.csv\" from", "p.csv\" from"),
