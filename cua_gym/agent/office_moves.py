@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Generator, Mapping
 from typing import Any
 
-from cua_gym.actions import Action, Key, Type
+from cua_gym.actions import Action, Click, Key, Type
 from cua_gym.agent.oracle import Desk
 from cua_gym.machine.desktop import Window
 
@@ -29,9 +29,6 @@ __all__ = [
 
 SAVED_S = 240.0
 """The first save of a kind loads a filter; emulated, with busy neighbours, it took 40 s."""
-
-ASTRAY_S = 3.0
-"""How long to look whether what was typed went to another place."""
 
 Box = tuple[int, int, int, int]
 Moves = Generator[Action, Any, None]
@@ -58,19 +55,27 @@ def fill_cells(desk: Desk, window: Window, cells: str, text: str) -> Moves:
     Args:
         cells: as the Name Box takes it, ``B2:B9``, ``Summary.B2``.
     """
-    # With its frame, which shows whether it has the keyboard.
-    name_box = (window.x + 2, window.y + 107, 130, 36)
-    for _ in range(4):
-        yield from pressed(desk, "ctrl+shift+t", name_box)
-        before = desk.look()
-        yield Type(cells)
-        if not desk.changed(before, page_of(window), ASTRAY_S):
-            break
-        # It changed because the cursor had moved; the keyboard was still the cell's.
-        yield Key("escape")
-    yield from pressed(desk, "enter", name_box)
+    # A click takes the keyboard there before what is typed next; a shortcut would not.
+    yield Click(window.x + 52, window.y + 125, count=3)
+    _until_named(desk, window, True)
+    yield Type(cells)
+    yield Key("enter")
+    _until_named(desk, window, False)
     yield Type(text)
     yield from pressed(desk, "alt+enter" if ":" in cells else "enter", page_of(window))
+
+
+def _until_named(desk: Desk, window: Window, wanted: bool) -> None:
+    """Wait until the Name Box has the keyboard, or has it no more, as its frame's colour shows.
+
+    When it does not come to that in two minutes, go on: the checks will tell.
+    """
+    x, y = window.x + 2, window.y + 107
+    for _ in range(240):
+        edge = desk.look()[y : y + 36, x : x + 6].astype(int)
+        blue = (edge[..., 2] > 200) & (edge[..., 0] < 110)
+        if blue.any() == wanted:
+            return
 
 
 def find_text(desk: Desk, window: Window, text: str) -> Moves:
