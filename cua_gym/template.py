@@ -20,7 +20,7 @@ class TemplateError(ValueError):
 
 
 def fill(value: Any, values: Mapping[str, Any]) -> Any:
-    """Fill the placeholders in all strings of ``value``, also inside lists and dicts.
+    """Fill the placeholders in all strings of ``value``, also in lists, and dicts with their keys.
 
     A string that is one placeholder and nothing else becomes the value itself, its type kept:
     ``"{params.total}"`` -> ``41.5``.
@@ -36,7 +36,10 @@ def fill(value: Any, values: Mapping[str, Any]) -> Any:
     if isinstance(value, list):
         return [fill(item, values) for item in value]
     if isinstance(value, dict):
-        return {key: fill(item, values) for key, item in value.items()}
+        filled = {fill_text(key, values): fill(item, values) for key, item in value.items()}
+        if len(filled) < len(value):
+            raise TemplateError(f"two of the keys {', '.join(value)} are the same once filled")
+        return filled
     return value
 
 
@@ -71,7 +74,8 @@ def names(value: Any) -> Iterator[str]:
         for item in value:
             yield from names(item)
     elif isinstance(value, dict):
-        for item in value.values():
+        for key, item in value.items():
+            yield from names(key)
             yield from names(item)
 
 

@@ -16,6 +16,16 @@ def test_a_lone_placeholder_keeps_its_type():
     assert fill("{input.a.txt}", {"input.a.txt": b"\0"}) == b"\0"
 
 
+def test_keys_are_filled_too():
+    """As text; two that become one would hide a value."""
+    assert fill({"{x}.service": "{x}"}, {"x": 3}) == {"3.service": 3}
+    assert list(names({"{x}": ["{y}"]})) == ["x", "y"]
+    with pytest.raises(TemplateError, match="the same once filled"):
+        fill({"{x}": 1, "3": 2}, {"x": 3})
+    with pytest.raises(TemplateError, match="unknown placeholder"):
+        fill({"{y}": 1}, {"x": 3})
+
+
 @given(st.text())
 def test_any_text_survives_with_its_braces_doubled(text: str):
     """Doubling the braces is enough to write any text."""
