@@ -56,8 +56,9 @@ def fill_cells(desk: Desk, window: Window, cells: str, text: str) -> Moves:
         cells: as the Name Box takes it, ``B2:B9``, ``Summary.B2``.
     """
     # A click takes the keyboard there before what is typed next; a shortcut would not.
-    yield Click(window.x + 52, window.y + 125, count=3)
+    yield Click(window.x + 52, window.y + 125)
     _until_named(desk, window, True)
+    yield Key("ctrl+a")
     yield Type(cells)
     yield Key("enter")
     _until_named(desk, window, False)
