@@ -18,7 +18,7 @@ import pytest
 
 from cua_gym.task.suite import bundled_suite
 
-TASKS = ("order-status", "cancel-shipped-order")
+TASKS = ("order-status", "enter-orders", "cancel-shipped-order")
 INPUTS = [bundled_suite().path / "tasks" / name / "inputs" for name in TASKS]
 ROWS = """
 INSERT INTO customers VALUES (101, 'Marta Lind', '1 Mill Lane', 'Carrow');
