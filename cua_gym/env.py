@@ -6,7 +6,6 @@ import copy
 import datetime
 import math
 import operator
-import secrets
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -22,7 +21,7 @@ from cua_gym.grading.outcome import Outcome
 from cua_gym.machine.base import Machine, Rgb
 from cua_gym.machine.settle import Settle
 from cua_gym.machine.start import start_machine
-from cua_gym.record.layout import RunFolder
+from cua_gym.record.layout import RunFolder, run_name
 from cua_gym.spaces import ActionSpace, observation_space
 from cua_gym.steps import Moment, Step
 from cua_gym.task import Task, find_task
@@ -155,8 +154,7 @@ class DesktopEnv(gym.Env[Observation, Action]):
             raise ValueError(f"a variation is a number from 0 on, not {number}")
         self._end_episode()
         if self._run is None:
-            now = datetime.datetime.now(datetime.UTC)
-            self._run = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+            self._run = run_name(datetime.datetime.now(datetime.UTC))
         folder = RunFolder.create(self._runs, self._run, self.task.name, self._agent)
         episode = Episode(self.task.variation(number), folder, agent=self._agent, **self._options)
         self._episode = episode
@@ -202,7 +200,7 @@ class DesktopEnv(gym.Env[Observation, Action]):
         It takes some hundred megabytes of the cache; `machine.discard(moment.state)` frees them.
 
         Raises:
-            EpisodeOver: there is no episode, or it has ended.
+            RuntimeError: there is no episode, or it has ended (`EpisodeOver`).
             MachineError: the machine could not be saved.
         """
         return self.episode.save()
@@ -210,13 +208,16 @@ class DesktopEnv(gym.Env[Observation, Action]):
     def restore(self, moment: Moment) -> tuple[Observation, dict[str, Any]]:
         """Go back to a moment of this episode; what its machine shows then, and info.
 
-        Steps and time left are as they were. The record goes on, and says that it went back.
+        Steps and time left are as they were. The record goes on, and says that it went back. A
+        state that is gone or a lost machine ends the episode, with ``info["error"]``, as in `step`.
 
         Raises:
-            EpisodeOver: the episode has ended.
+            RuntimeError: there is no episode, or it has ended (`EpisodeOver`).
             ValueError: the moment is another episode's.
         """
         step = self.episode.restore(moment)
+        if self._reward_kind == "progress" and not step.truncated:
+            self._score = _score(self.episode.peek())
         return self._observe(step), step.info
 
     def fork(self, n: int) -> list[Self]:
@@ -226,7 +227,7 @@ class DesktopEnv(gym.Env[Observation, Action]):
         this one know nothing of each other; close each.
 
         Raises:
-            EpisodeOver: there is no episode, or it has ended.
+            RuntimeError: there is no episode, or it has ended (`EpisodeOver`).
             MachineError: the machine could not be saved, or a copy did not start; then none stays.
         """
         children = []

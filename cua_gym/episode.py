@@ -31,9 +31,8 @@ from cua_gym.record.recorder import Recorder
 from cua_gym.setup_steps import run_setup
 from cua_gym.steps import OWN, EpisodeOver, Moment, Origin, Step
 from cua_gym.turns import By, Stop
-from cua_gym.verdict import Phase
 
-__all__ = ["Episode", "Phase"]
+__all__ = ["Episode"]
 
 Progress = Callable[[str], None]
 
@@ -253,12 +252,12 @@ class Episode(Attempt):
     def restore(self, moment: Moment) -> Step:
         """Go back to a moment of this episode: machine, steps and time left are as they were.
 
-        The record goes on: it says at which of its lines the machine came back, and whence.
+        The record goes on: it says at which of its lines the machine came back, and whence. A
+        state that is gone or a lost machine truncates, with ``info["error"]``.
 
         Raises:
             EpisodeOver: it had ended.
             ValueError: the moment is another episode's.
-            MachineError: the state is gone, or the machine is lost.
         """
         if moment.folder != self.folder:
             raise ValueError(f"the moment is of {moment.folder.path}; fork there instead")

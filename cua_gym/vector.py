@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import queue
-import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -23,8 +22,9 @@ from gymnasium.vector.utils import batch_space
 
 from cua_gym.actions import Action
 from cua_gym.env import DesktopEnv, Observation
-from cua_gym.errors import ImageError, MachineError
+from cua_gym.errors import MachineError
 from cua_gym.machine.base import Rgb
+from cua_gym.record.layout import run_name
 from cua_gym.spaces import ActionSpace
 from cua_gym.task import Task
 
@@ -74,8 +74,7 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
         tasks = [task] * num_envs if isinstance(task, str | Path | Task) else list(task)
         if num_envs < 1 or len(tasks) != num_envs:
             raise ValueError(f"{len(tasks)} tasks for {num_envs} environments")
-        if run is None:
-            run = f"{datetime.datetime.now(datetime.UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        run = run or run_name(datetime.datetime.now(datetime.UTC))
         envs = [DesktopEnv(one, run=run, **options) for one in tasks]
         if len(screens := {env.task.spec.screen for env in envs}) > 1:
             raise ValueError(f"the tasks have screens of several sizes: {sorted(screens)}")
@@ -110,7 +109,7 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
                 stay; the rest as for `DesktopEnv.reset`.
 
         Raises:
-            TaskError: a setup does not work.
+            TaskError, ImageError: a setup does not work, an image is not built.
             ValueError, TypeError: an option or a mask that cannot be; nothing was reset.
         """
         options = dict(options or {})
@@ -305,7 +304,7 @@ class _Slot:
         """A new episode; info."""
         try:
             self.observation, info = self.env.reset(seed=seed, options=options)
-        except (MachineError, ImageError) as error:
+        except MachineError as error:
             self.lost = f"{type(error).__name__}: {error}"
             blank = self.env.observation_space.spaces  # type: ignore[attr-defined]
             self.observation = {k: np.zeros(s.shape, s.dtype) for k, s in blank.items()}

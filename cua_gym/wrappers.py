@@ -47,7 +47,7 @@ class DiscreteActions(gym.ActionWrapper[Observation, npt.NDArray[np.int64], a.Ac
         keys: chords, as `Key` takes them.
 
     Raises:
-        ValueError: an unknown kind, or no cell.
+        ValueError: an unknown kind, no cell, or no keys for the kind ``key``.
     """
 
     def __init__(
@@ -64,6 +64,8 @@ class DiscreteActions(gym.ActionWrapper[Observation, npt.NDArray[np.int64], a.Ac
             raise ValueError(f"unknown kinds {sorted(unknown)}; there are {', '.join(KINDS)}")
         if min(columns, rows) < 1:
             raise ValueError(f"a screen has at least one cell, not {columns} x {rows}")
+        if "key" in kinds and not keys:
+            raise ValueError("the kind 'key' needs keys; name some, or leave it out of kinds")
         self.kinds, self.keys = tuple(kinds), tuple(keys)
         self.columns, self.rows = columns, rows
         sizes = [len(self.kinds), columns, rows, max(1, len(self.keys))]
@@ -82,7 +84,7 @@ class DiscreteActions(gym.ActionWrapper[Observation, npt.NDArray[np.int64], a.Ac
                 return a.Click(x, y, count=2)
             case "right_click":
                 return a.Click(x, y, button="right")
-            case "key" if self.keys:
+            case "key":
                 return a.Key(self.keys[key])
             case "submit":
                 return a.Submit()

@@ -154,6 +154,17 @@ def test_back_to_a_moment(make: Make):
     assert [line["info"].get("restored") for line in lines] == [None] * 4 + [1] + [None] * 3
 
 
+def test_progress_is_paid_from_where_it_came_back(make: Make):
+    """What was earned since the moment is earned again."""
+    env = make(reward="progress")
+    rest = half_way(env)
+    moment = env.save()
+    for _ in range(2):
+        env.step(a.Type(rest))
+        assert env.step(a.Key("ctrl+s"))[1] == 1.0
+        env.restore(moment)
+
+
 def test_a_moment_of_another_episode_or_of_none(make: Make):
     """It says what to do instead."""
     env, other = make(), make()

@@ -20,7 +20,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers.vector import DictInfoToList, RecordEpisodeStatistics
 
 from cua_gym import actions as a
-from cua_gym.errors import MachineError, MachineLost, TaskError
+from cua_gym.errors import CuaGymError, ImageError, MachineError, MachineLost, TaskError
 from cua_gym.machine.base import Machine, MachineSpec
 from cua_gym.machine.fake import FakeMachine
 from cua_gym.machine.settle import Settle
@@ -236,14 +236,15 @@ def test_a_slot_that_gets_no_machine_is_truncated(make: Make, mode: AutoresetMod
     assert not truncations.any()
 
 
-def test_an_authors_mistake_is_raised(make: Make, task: Task):
-    """It would be the same at each attempt; the message says in which slot."""
+@pytest.mark.parametrize("kind", [TaskError, ImageError])
+def test_what_would_be_the_same_at_each_attempt_is_raised(make: Make, kind: type[CuaGymError]):
+    """A setup that does not work, an image that is not built; it says in which slot."""
 
     def start(spec: MachineSpec, **_: Any) -> Machine:
-        raise TaskError("the setup does not work")
+        raise kind("the setup does not work")
 
     env = make(start=start)
-    with pytest.raises(TaskError, match="setup") as caught:
+    with pytest.raises(kind, match="setup") as caught:
         env.reset()
     assert "slot 0" in caught.value.__notes__[0]
 
@@ -366,7 +367,8 @@ def test_closing_ends_a_step_under_way(make: Make):
     stepping = threading.Thread(target=step)
     stepping.daemon = True
     stepping.start()
-    time.sleep(0.3)
+    while [one.episode.steps for one in env.envs] != [1, 1, 1]:
+        time.sleep(0.01)
     began = time.monotonic()
     env.close()
     assert time.monotonic() - began < 30

@@ -62,6 +62,8 @@ def test_a_choice_of_kinds(env: DesktopEnv):
         DiscreteActions(env, kinds=["jump"])
     with pytest.raises(ValueError, match="0 x 20"):
         DiscreteActions(env, columns=0)
+    with pytest.raises(ValueError, match="needs keys"):
+        DiscreteActions(env, keys=[])
     assert "submit" in KINDS
 
 

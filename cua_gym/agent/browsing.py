@@ -11,23 +11,20 @@ from __future__ import annotations
 import contextlib
 import re
 import shlex
-from collections.abc import Generator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
-from cua_gym.actions import Action, Click, Key, Type
+from cua_gym.actions import Click, Key, Type
+from cua_gym.agent.moves import Box, Moves
 from cua_gym.agent.oracle import Desk
 from cua_gym.machine.base import Rgb
 from cua_gym.machine.desktop import NotShown
 
-__all__ = ["PAGE_S", "bookmark", "fill_form", "follow", "shown"]
+__all__ = ["PAGE_S", "fill_form", "follow", "shown"]
 
 PAGE_S = 200.0
 """A page takes some seconds in an emulated guest, and over a minute with busy neighbours."""
 
 _APP = "[Cc]hrom"
-
-Box = tuple[int, int, int, int]
-Moves = Generator[Action, Any, None]
 
 
 def follow(desk: Desk, text: str, title: str) -> Moves:
@@ -86,13 +83,3 @@ def shown(desk: Desk, role: str, name: str) -> Box:
         "box"
     ]
     return x, y, width, height
-
-
-def bookmark(desk: Desk, name: str) -> Moves:
-    """Bookmark the page that is shown, under this name, in the folder that the browser offers."""
-    yield Key("ctrl+d")
-    shown(desk, "entry", "Bookmark name")
-    yield Key("ctrl+a")
-    yield Type(name)
-    yield Key("enter")
-    desk.until(f"grep -qF '\"{name}\"' ~/.config/chromium/Default/Bookmarks", PAGE_S)

@@ -14,10 +14,15 @@ from cua_gym.agent.oracle import Desk
 from cua_gym.machine.base import Rgb
 from cua_gym.machine.desktop import NotShown
 
-__all__ = ["rename", "save_as", "with_effect"]
+__all__ = ["Box", "Moves", "rename", "save_as", "with_effect"]
+
+Box = tuple[int, int, int, int]
+"""x, y, width, height in screen pixels."""
+
+Moves = Generator[Action, Any, None]
 
 
-def rename(desk: Desk, folder: str, old: str, new: str) -> Generator[Action, Any, None]:
+def rename(desk: Desk, folder: str, old: str, new: str) -> Moves:
     """Rename a file in Thunar's list of its folder.
 
     Args:
@@ -54,7 +59,7 @@ def rename(desk: Desk, folder: str, old: str, new: str) -> Generator[Action, Any
     desk.focused(f"{PurePosixPath(folder).name} - Thunar")
 
 
-def save_as(desk: Desk, path: str) -> Generator[Action, Any, None]:
+def save_as(desk: Desk, path: str) -> Moves:
     """Save a GTK program's new document under an absolute guest path."""
     yield Key("ctrl+s")
     desk.wait_window("^Save As$")
@@ -67,7 +72,7 @@ def save_as(desk: Desk, path: str) -> Generator[Action, Any, None]:
 
 
 def with_effect(
-    action: Action, before: Rgb, box: tuple[int, int, int, int], waits: int = 20
+    action: Action, before: Rgb, box: Box, waits: int = 20
 ) -> Generator[Action, Any, Rgb]:
     """Do an action and look until a box (x, y, width, height) of the screen is another.
 

@@ -7,10 +7,10 @@ where the cursor was before. Places are measured from its window, which fills th
 from __future__ import annotations
 
 import shlex
-from collections.abc import Generator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
-from cua_gym.actions import Action, Click, Key, Type
+from cua_gym.actions import Click, Key, Type
+from cua_gym.agent.moves import Box, Moves
 from cua_gym.agent.oracle import Desk
 from cua_gym.machine.desktop import Window
 
@@ -29,9 +29,6 @@ __all__ = [
 
 SAVED_S = 240.0
 """The first save of a kind loads a filter; emulated, with busy neighbours, it took 40 s."""
-
-Box = tuple[int, int, int, int]
-Moves = Generator[Action, Any, None]
 
 
 def pressed(desk: Desk, key: str, box: Box) -> Moves:

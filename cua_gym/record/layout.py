@@ -23,6 +23,7 @@ import hashlib
 import json
 import os
 import re
+import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,7 +32,7 @@ from typing import Any
 
 from cua_gym.record.lines import jsonable, space_errors
 
-__all__ = ["RunFolder", "attempts", "new_run", "write_json"]
+__all__ = ["RunFolder", "attempts", "new_run", "run_name", "write_json"]
 
 MAX_NAME = 100
 """Bytes of a name that become a folder's; file systems take 255."""
@@ -169,6 +170,11 @@ class RunFolder:
     def write_result(self, result: Mapping[str, Any]) -> None:
         """Write ``result.json``, whole or not at all."""
         write_json(self.result, result)
+
+
+def run_name(now: datetime) -> str:
+    """A name for a run that nobody else has; nothing is made."""
+    return f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
 
 
 def new_run(runs: Path, now: datetime) -> str:

@@ -11,8 +11,8 @@ What a step's ``info`` holds and what the outcome is are the episode's business.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -105,9 +105,8 @@ class Recorder:
         """
         elapsed_s = copy_steps(parent, self._folder, step)
         self._begin(episode, elapsed_s)
-        slot = self._free.get()
-        np.copyto(slot, frame.rgb)
-        self._jobs.put(_Picture(step, round(elapsed_s * 1000), slot, slot, known=True))
+        pixels, slot = self._copied(frame)
+        self._jobs.put(_Picture(step, round(elapsed_s * 1000), pixels, slot, known=True))
         self._wait(self._begun)
 
     def flush(self) -> None:
@@ -203,10 +202,7 @@ class Recorder:
         if self._fault is not None:
             raise self._fault
         moment = self._clock()
-        slot = self._free.get()
-        # A guest may change its resolution; such a picture has its own memory for a while.
-        pixels = slot if frame.rgb.shape == slot.shape else np.empty_like(frame.rgb)
-        np.copyto(pixels, frame.rgb)
+        pixels, slot = self._copied(frame)
         line = {
             "step": index,
             "time": self._stamp(),
@@ -230,6 +226,14 @@ class Recorder:
             self._free.put(slot)
             raise
         self._jobs.put(_Picture(index, round((moment - self._began) * 1000), pixels, slot))
+
+    def _copied(self, frame: Frame) -> tuple[Rgb, Rgb]:
+        """The picture in memory of ours, and the slot that is taken by it."""
+        slot = self._free.get()
+        # A guest may change its resolution; such a picture has its own memory for a while.
+        pixels = slot if frame.rgb.shape == slot.shape else np.empty_like(frame.rgb)
+        np.copyto(pixels, frame.rgb)
+        return pixels, slot
 
     def _work(self) -> None:
         pictures = _Pictures(self._folder, self._size)
@@ -313,20 +317,19 @@ def copy_steps(parent: RunFolder, child: RunFolder, step: int) -> float:
         OutOfSpace: the disk is full.
         RecordLost: they are not there.
     """
-    lines = list(itertools.takewhile(lambda line: line["step"] <= step, read_lines(parent.traj)))
-    if not lines or lines[-1]["step"] != step:
-        raise RecordLost(f"{parent.path} has no step {step} to go on from")
-    writer = LineWriter(child.traj)
-    with space_errors(child.sums), child.sums.open("w") as sums:
-        for line in lines:
-            writer.append(line)
-            name = line["frame"]["file"]
-            data = (parent.path / name).read_bytes()
-            if not _linked(parent.path / name, child.path / name):
-                (child.path / name).write_bytes(data)
-            sums.write(f"{hashlib.sha256(data).hexdigest()}  {name}\n")
-    writer.close()
-    elapsed_s: float = lines[-1]["elapsed_s"]
+    try:
+        lines = [line for line in read_lines(parent.traj) if line["step"] <= step]
+        elapsed_s: float = lines[step]["elapsed_s"]
+        sums = parent.sums.read_text().splitlines(keepends=True)[: len(lines)]
+        with space_errors(child.traj), LineWriter(child.traj) as writer:
+            for line in lines:
+                writer.append(line)
+                source, target = (at.path / line["frame"]["file"] for at in (parent, child))
+                if not _linked(source, target):
+                    shutil.copyfile(source, target)
+            child.sums.write_text("".join(sums))
+    except (FileNotFoundError, IndexError) as error:
+        raise RecordLost(f"{parent.path} has no step {step} to go on from") from error
     return elapsed_s
 
 

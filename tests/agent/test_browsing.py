@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from cua_gym.actions import Click, Key, Type
-from cua_gym.agent.browsing import bookmark, fill_form, follow
+from cua_gym.agent.browsing import fill_form, follow
 from cua_gym.agent.oracle import Desk
 from cua_gym.machine.base import MachineSpec, Rgb
 from cua_gym.machine.desktop import NotShown
 from cua_gym.machine.fake import FakeMachine
 
-PLACES = {"^Shop$": (10, 20, 40, 10), "^Name": (0, 0, 20, 10), "^Town": (0, 50, 20, 10),
-          "^Bookmark\\ name": (0, 0, 20, 10)}  # fmt: skip
+PLACES = {"^Shop$": (10, 20, 40, 10), "^Name": (0, 0, 20, 10), "^Town": (0, 50, 20, 10)}
 
 
 class Eyes(Desk):
@@ -74,11 +73,3 @@ def test_a_form_is_sent_once():
     with pytest.raises(NotShown):
         next(moves)
     assert sent.count(Key("enter")) == 1
-
-
-def test_a_bookmark_is_there_once_the_browser_wrote_it():
-    """Which it does seconds later."""
-    eyes = Eyes(True)
-    typed = [Key("ctrl+d"), Key("ctrl+a"), Type("Ferry"), Key("enter")]
-    assert list(bookmark(eyes, "Ferry")) == typed
-    assert '"Ferry"' in eyes.asked[0]
