@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import itertools
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from PIL import Image
 
 from cua_gym.agent.anthropic import AnthropicAgent
 from cua_gym.agent.conversation import ModelAgent
@@ -15,7 +19,16 @@ Body = dict[str, Any]
 Do = tuple[str, Mapping[str, Any]]
 """What a model does, in our own words: an action's name and fields, or ``raw`` and a tool call."""
 
+CLICK = ("click", {"x": 10, "y": 20})
+DONE = ("submit", {"answer": "42"})
+"""Calls that many tests make."""
+
 _IDS = itertools.count(1)
+
+
+def image(picture: str) -> Image.Image:
+    """The picture that a model got."""
+    return Image.open(io.BytesIO(base64.b64decode(picture)))
 
 
 class Anthropic:

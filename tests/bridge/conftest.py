@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from cua_gym.bridge.serve import Served
 from tests.bridge.clients import WAYS, Caller, Way, connect, toy_served
+from tests.bridge.watcher import Page, Watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +51,22 @@ def served(tmp_path: Path) -> Iterator[Served]:
     """A served episode of its own, for a test that ends or breaks it."""
     with toy_served(tmp_path) as served:
         yield served
+
+
+@pytest.fixture
+def watch() -> Iterator[Watch]:
+    """Makes watchers, who go away in the end."""
+    with ExitStack() as stack:
+
+        def come(served: Served, who: str = "one") -> Page:
+            page = Page(served, who)
+            stack.callback(page.http.close)
+            return page
+
+        yield come
+
+
+@pytest.fixture
+def page(served: Served, watch: Watch) -> Page:
+    """One who watches."""
+    return watch(served)

@@ -1,11 +1,15 @@
-"""What tests with real X servers share."""
+"""What tests with real X servers and SSH servers share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+from cua_gym.machine.ssh import SshShell
+from tests.machine.sshd import Sshd, running, shell_of
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -29,3 +33,21 @@ def separate_x_servers() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(display, "__init__", start_apart)
         yield
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Sshd, Path, str]]:
+    with running(tmp_path_factory.mktemp("sshd")) as parts:
+        yield parts
+
+
+@pytest.fixture(scope="module")
+def kept(server: tuple[Sshd, Path, str]) -> Iterator[SshShell]:
+    shell = shell_of(server)
+    yield shell
+    shell.close()
+
+
+@pytest.fixture
+def shell(kept: SshShell) -> SshShell:
+    return kept

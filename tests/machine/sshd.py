@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from cua_gym.machine.ssh import SshShell
+
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"
 
 
@@ -101,3 +103,17 @@ def running(folder: Path) -> Iterator[tuple[Sshd, Path, str]]:
 
 
 LOGIN = getpass.getuser()
+
+
+def shell_of(server: tuple[Sshd, Path, str], *, stall_s: float = 30.0) -> SshShell:
+    """A shell over it, for its own account."""
+    sshd, key, host = server
+    return SshShell(
+        sshd.connect,
+        user=LOGIN,
+        key=key,
+        host_keys=[host],
+        desktop_user=None,
+        boot_deadline_s=20,
+        stall_s=stall_s,
+    )
