@@ -21,6 +21,7 @@ __all__ = [
     "answer_files",
     "fill_cells",
     "find_text",
+    "go_to",
     "page_of",
     "pressed",
     "replace_all",
@@ -52,6 +53,13 @@ def fill_cells(desk: Desk, window: Window, cells: str, text: str) -> Moves:
     Args:
         cells: as the Name Box takes it, ``B2:B9``, ``Summary.B2``.
     """
+    yield from go_to(desk, window, cells)
+    yield Type(text)
+    yield from pressed(desk, "alt+enter" if ":" in cells else "enter", page_of(window))
+
+
+def go_to(desk: Desk, window: Window, cells: str) -> Moves:
+    """Select a cell or range by the Name Box; the sheet has the keyboard again afterwards."""
     # A click takes the keyboard there before what is typed next; a shortcut would not.
     yield Click(window.x + 52, window.y + 125)
     _until_named(desk, window, True)
@@ -59,8 +67,6 @@ def fill_cells(desk: Desk, window: Window, cells: str, text: str) -> Moves:
     yield Type(cells)
     yield Key("enter")
     _until_named(desk, window, False)
-    yield Type(text)
-    yield from pressed(desk, "alt+enter" if ":" in cells else "enter", page_of(window))
 
 
 def _until_named(desk: Desk, window: Window, wanted: bool) -> None:

@@ -6,7 +6,7 @@ import shlex
 from typing import Any
 
 from cua_gym.actions import Key, Type
-from cua_gym.agent.office_moves import SAVED_S, pressed
+from cua_gym.agent.office_moves import SAVED_S, go_to
 from cua_gym.agent.oracle import Desk, Solution
 
 DIALOG = "^Move/Copy Sheet$"
@@ -15,12 +15,9 @@ DIALOG = "^Move/Copy Sheet$"
 def solve(params: dict[str, Any], desk: Desk) -> Solution:
     """A sheet is gone to by its old name, which the Name Box takes."""
     window = desk.wait_window(params["file"], active=True)
-    name_box = (window.x + 2, window.y + 107, 130, 36)
     titles = [params[f"title_{n}"] for n in range(1, 5)]
     for title in params["order"]:
-        yield from pressed(desk, "ctrl+shift+t", name_box)
-        yield Type(f"Sheet{titles.index(title) + 1}.C2")
-        yield from pressed(desk, "enter", name_box)
+        yield from go_to(desk, window, f"Sheet{titles.index(title) + 1}.C2")
         yield Key("alt+s")
         yield Key("m")
         desk.wait_window(DIALOG, SAVED_S, active=True)
