@@ -19,6 +19,7 @@ from cua_gym import agent
 from cua_gym.grading import sources
 from cua_gym.grading.items import VERSION
 from cua_gym.image.recipe import bundled_images, find_recipe
+from cua_gym.syntax import syntax_tree
 from cua_gym.task import Task, Variation
 
 __all__ = ["attempt_hash", "content_hash", "evaluator_files"]
@@ -82,7 +83,7 @@ def _moves(oracle: Path) -> list[Path]:
     found: set[Path] = set()
     queue = [oracle]
     while queue:
-        for node in ast.walk(ast.parse(queue.pop().read_bytes())):
+        for node in ast.walk(syntax_tree(queue.pop().read_bytes())):
             if isinstance(node, ast.ImportFrom) and node.module:
                 package, _, name = node.module.rpartition(".")
                 path = folder / f"{name}.py"

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from cua_gym.gates.answer_mutants import CLAIMS, SAID
 from cua_gym.gates.record import Judgement
+from cua_gym.syntax import syntax_tree
 from cua_gym.task import Task
 from cua_gym.task.lint import drifting_code, drifting_text
 
@@ -49,7 +50,7 @@ def _code_faults(task: Task) -> Iterator[str]:
         path = task.folder / name
         if not path.is_file():
             continue
-        tree = ast.parse(path.read_text("utf-8-sig"), str(path))
+        tree = syntax_tree(path.read_text("utf-8-sig"), str(path))
         for line, message in drifting_code(tree):
             if name != _ORACLE or not _WAITING.match(message):
                 what = message.partition(";")[0]

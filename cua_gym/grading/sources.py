@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cua_gym.grading.checkpoints import Rubric
 from cua_gym.grading.library import OWN
+from cua_gym.syntax import syntax_tree
 
 __all__ = ["evaluator_files", "grader_hash"]
 
@@ -55,7 +56,7 @@ def evaluator_files(checks: Iterable[str], evaluators: Path, hidden: Path) -> li
 def _imported(path: Path, package: Path) -> Iterator[str]:
     """Modules of the evaluators' folder that a file imports, from within it or by its name."""
     try:
-        tree = ast.parse(path.read_bytes(), str(path))
+        tree = syntax_tree(path.read_bytes(), str(path))
     except (SyntaxError, ValueError):
         return  # whoever imports it says so
     for node in ast.walk(tree):

@@ -16,6 +16,7 @@ from cua_gym.grading.library import CheckLibrary
 from cua_gym.grading.probes import RESERVED, Probe
 from cua_gym.image.recipe import bundled_images, recipe_names
 from cua_gym.machine.base import MachineSpec
+from cua_gym.syntax import syntax_tree
 from cua_gym.task.checkpoints import (
     SCOPE_EVIDENCE,
     checkpoint_faults,
@@ -101,7 +102,7 @@ def _file_faults(folder: Path) -> Iterator[str]:
 
 
 def _python(path: Path) -> ast.Module:
-    return ast.parse(path.read_text("utf-8-sig"), str(path))
+    return syntax_tree(path.read_text("utf-8-sig"), str(path))
 
 
 def _source_faults(folder: Path) -> Iterator[str]:

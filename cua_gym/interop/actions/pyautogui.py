@@ -14,6 +14,7 @@ from cua_gym import actions as a
 from cua_gym.errors import ActionError
 from cua_gym.interop.actions.calls import PARAMETERS, WORDS, Call, actions_of, calls_for
 from cua_gym.interop.actions.scale import Point, Scale
+from cua_gym.syntax import syntax_tree
 
 __all__ = ["from_pyautogui", "to_pyautogui"]
 
@@ -42,7 +43,7 @@ def from_pyautogui(code: str, *, cursor: Point, scale: Scale | None = None) -> t
     if (word := code.strip()) in WORDS:
         return (WORDS[word],)
     try:
-        statements = ast.parse(code).body
+        statements = syntax_tree(code).body
         calls = [_call(s) for s in statements if not _is_import(s)]
     except SyntaxError as error:
         raise ActionError(f"not Python, line {error.lineno or 1}: {error.msg}") from None
