@@ -67,6 +67,7 @@ def findings() -> Iterator[Finding]:
     yield from _qemu()
     yield from _image_tools()
     yield _sandbox()
+    yield _network()
     yield _video()
     yield _ffmpeg()
     yield _libvirt()
@@ -128,6 +129,20 @@ def _sandbox() -> Finding:
     why = _tried("bwrap", "--unshare-all", "--ro-bind", "/", "/", "true")
     remedy = "apt-get install bubblewrap, and allow user namespaces to this account"
     return Finding("bwrap", not why, False, why or "graders get no network", remedy if why else "")
+
+
+def _network() -> Finding:
+    from cua_gym.errors import MachineError
+    from cua_gym.machine.network.gateway import Gateway
+
+    try:
+        Gateway(("example.org",)).close()
+    except MachineError as error:
+        return Finding("networks", False, False, str(error), "only tasks with a network need it")
+    open_too = shutil.which("slirp4netns") is not None
+    remedy = "" if open_too else "for open networks: apt-get install slirp4netns"
+    said = "named hosts, open" if open_too else "named hosts"
+    return Finding("networks", open_too, False, said, remedy)
 
 
 def _video() -> Finding:

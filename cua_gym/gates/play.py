@@ -269,7 +269,7 @@ def start_state(spec: MachineSpec, key: str | None) -> Path | None:
 
 
 def _spec(info: StateInfo) -> MachineSpec:
-    return MachineSpec(**{**info.spec, "screen": tuple(info.spec["screen"])})
+    return MachineSpec.of(info.spec)
 
 
 def _length(folder: Path) -> tuple[int, float]:

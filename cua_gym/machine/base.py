@@ -9,15 +9,16 @@ Coordinates are pixels of the native screen, origin top left, never rescaled. Ti
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntFlag
 from pathlib import Path
-from typing import Literal, Protocol, Self, runtime_checkable
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from cua_gym.machine.keymap import Keymap
+from cua_gym.machine.network.policy import Network
 from cua_gym.turns import Stop
 
 __all__ = [
@@ -42,15 +43,34 @@ Stream = Literal["stdout", "stderr"]
 
 @dataclass(frozen=True, slots=True)
 class MachineSpec:
-    """The whole request for a computer; equal specs may share one, one after the other."""
+    """The whole request for a computer; equal specs may share one, one after the other.
+
+    Attributes:
+        network: ``"none"``, ``"open"``, or the hosts that it may reach, such as
+            ``("example.org", "*.example.net:8080")`` (`cua_gym.machine.network.policy`). The host's
+            loopback is never reached.
+    """
 
     backend: Literal["qemu", "fake"] = "qemu"
     image: str = "debian-12"
     cpus: int = 2
     memory_mb: int = 2048
     screen: tuple[int, int] = (1280, 800)
-    network: Literal["none"] = "none"
+    network: Network = "none"
     user: str = "user"
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """From plain JSON values, as `dataclasses.asdict` gives them."""
+        plain: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in values.items()
+        }
+        return cls(**plain)
+
+    @property
+    def offline(self) -> Self:
+        """The same without a network."""
+        return replace(self, network="none")
 
 
 class Button(IntFlag):

@@ -82,9 +82,8 @@ class Replay:
         kept = (self.result or {}).get("final_state")
         if kept is None or kept["folder"] is None:
             return None
-        spec = self.episode["spec"]
-        spec["screen"] = tuple(spec["screen"])
-        return State(MachineSpec(**spec), kept["key"], Path(kept["folder"]))
+        spec = MachineSpec.of(self.episode["spec"])
+        return State(spec, kept["key"], Path(kept["folder"]))
 
     def steps(self) -> Iterator[Step]:
         """Every acknowledged step in order; a torn last line is left out.

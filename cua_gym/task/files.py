@@ -25,6 +25,7 @@ from pydantic import (
 )
 
 from cua_gym.errors import TaskError
+from cua_gym.machine.network.policy import Network, Policy
 
 __all__ = [
     "CheckpointEntry",
@@ -54,6 +55,18 @@ def _changes(value: Any) -> Any:
     raise ValueError(
         "'changes' is a list of patterns below the tree, such as [\"Notes/**\"], or one "
         f"placeholder that stands for such a list; not {value!r:.80}"
+    )
+
+
+def _network(value: Any) -> Any:
+    if value in ("none", "open"):
+        return value
+    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        Policy.of(tuple(value))  # which says what is no host
+        return tuple(value)
+    raise ValueError(
+        f'\'network\' is "none", "open" or a list of hosts, such as ["example.org"]; not '
+        f"{value!r:.80}"
     )
 
 
@@ -92,6 +105,7 @@ class MachineTable(_Strict):
     cpus: int | None = Field(default=None, ge=1, le=64)
     memory_mb: int | None = Field(default=None, ge=256)
     screen: list[Size] | None = Field(default=None, min_length=2, max_length=2)
+    network: Annotated[Network | None, PlainValidator(_network)] = None
 
 
 class LimitsTable(_Strict):

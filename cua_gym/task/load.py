@@ -146,7 +146,7 @@ def _build(
     machine = declared.machine
     wanted = {
         key: value
-        for key in ("image", "cpus", "memory_mb")
+        for key in ("image", "cpus", "memory_mb", "network")
         if (value := getattr(machine, key)) is not None
     }
     if machine.screen is not None:

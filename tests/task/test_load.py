@@ -6,11 +6,13 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from cua_gym.errors import TaskError
+from cua_gym.machine.base import MachineSpec
 from cua_gym.task import Suite, bundled_suite, find_task, load_task, new_task
 from tests.task.conftest import ROOT, edit
 
@@ -71,6 +73,13 @@ POINT = '\n[[checkpoint]]\nid = "{}"\nweight = {}\ncheck = "{}"\nevidence = "{}"
         ("task.toml", 'open = ["mousepad"]\nwindow = "Mousepad"', 'run = ""', r"\.run: "),
         ("task.toml", 'file = "/home/user/Documents/word.txt"', 'command = " "', r"\.command: "),
         ("task.toml", "[limits]", '[machine]\nimage = "../etc"\n\n[limits]', r"machine\.image: "),
+        (
+            "task.toml",
+            "[limits]",
+            '[machine]\nnetwork = ["http://a.example/"]\n\n[limits]',
+            r"'http://a\.example/' is no host",
+        ),
+        ("task.toml", "[limits]", "[machine]\nnetwork = []\n\n[limits]", r"'network' is \"none\""),
         ("hidden/checkpoints.toml", "args = {", 'args = { case = "lower",', "'exact' or 'fold'"),
         ("hidden/checkpoints.toml", "args = {", 'args = { encoding = "utf9",', "unknown encoding"),
         (
@@ -128,6 +137,23 @@ def test_all_faults_come_at_once(folder: Path):
     with pytest.raises(TaskError) as caught:
         load_task(folder)
     assert len(str(caught.value).splitlines()) == 3
+
+
+@pytest.mark.parametrize(
+    ("value", "network"),
+    [
+        ('"none"', "none"),
+        ('"open"', "open"),
+        ('["a.example", "*.b.example:81"]', ("a.example", "*.b.example:81")),
+    ],
+)
+def test_a_network_is_asked_for_by_the_task(folder: Path, value: str, network: object):
+    """It stands in the machine's spec, which can be hashed and written down."""
+    edit(folder / "task.toml", "[limits]", f"[machine]\nnetwork = {value}\n\n[limits]")
+    spec = load_task(folder).spec
+    assert spec.network == network
+    assert hash(spec) != hash(spec.offline) or spec == spec.offline
+    assert MachineSpec.of(json.loads(json.dumps(asdict(spec)))) == spec
 
 
 def test_a_blank_instruction_is_refused(folder: Path):

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cua_gym.errors import MachineError, MachineLost, MachineTimeout, OutOfSpace
+from cua_gym.machine.network.gateway import Gateway
+from cua_gym.machine.network.policy import Network
 from cua_gym.machine.qemu.accelerator import Host
 from cua_gym.machine.qemu.disk import BaseDisk, new_overlay
 from cua_gym.machine.qemu.display import DBusDisplay
@@ -49,12 +51,14 @@ class Engine:
         *,
         run_dir: Path,
         lease: Lease | None = None,
+        network: Network = "none",
         translation_mb: int = 128,
     ) -> None:
         """Start it; with ``lease``, in that state, else at power-on. Not yet running: `resume`.
 
         Args:
             lease: stays the caller's; its files are opened anew here.
+            network: what the guest may reach.
         """
         self._screen = screen
         self._run_dir = run_dir
@@ -69,7 +73,11 @@ class Engine:
         # Kept to copy from when a state is saved; it is the file's only other user.
         self._overlay = os.dup(overlay)
         self.deltas = [os.dup(fd) for fd in lease.deltas] if lease else []
+        self._gateway: Gateway | None = None
         try:
+            if network != "none":
+                self._gateway = Gateway(network)
+                command.place = self._gateway.enter(command.keep)
             command.arguments += ["-mon", "chardev=qmp,mode=control", "-S"]
             if lease:
                 command.arguments += ["-incoming", "defer"]
@@ -82,6 +90,7 @@ class Engine:
                 base=os.open(base.path, os.O_RDONLY | os.O_CLOEXEC),
                 display=host.dbus_display,
                 translation_mb=translation_mb,
+                network=network != "none",
             )
             kvm_group = host.kvm_group if hardware.accelerator == "kvm" else None
             self._process = QemuProcess(command, kvm_group=kvm_group)
@@ -224,6 +233,8 @@ class Engine:
         self._close_files()
 
     def _close_files(self) -> None:
+        if self._gateway is not None:
+            self._gateway.close()
         while self._wires:
             self._wires.popitem()[1].close()
         while self.deltas:

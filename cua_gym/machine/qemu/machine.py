@@ -53,6 +53,11 @@ STATES_LIMIT_BYTES = 30 << 30
 FIRST_FRAME_S = 60.0
 HELLO_S = 60.0
 BOOT_S = 300.0
+NETWORK_S = 60.0
+_JOIN = """networkctl reconfigure $(ls /sys/class/net | grep -vx lo)
+until [[ -n $(ip -4 route show default) ]] && grep -q ^nameserver /etc/resolv.conf
+do sleep 0.1; done"""
+"""Ask for an address anew, until there is a way out and somebody to ask for names."""
 
 Progress = Callable[[str], None]
 
@@ -212,7 +217,7 @@ class QemuMachine:
                 engine.resume()
             info = StateInfo(
                 key=key,
-                spec=asdict(self._spec),
+                spec=asdict(self._spec_of(key)),
                 hardware=self._hardware.as_dict(),
                 base=self._base.identity(),
                 screen=self._screen.size,
@@ -314,7 +319,11 @@ class QemuMachine:
             self._finalizer()
 
     def _folder(self, key: str) -> Path:
-        return self._store.folder(self._spec, self._base, key)
+        return self._store.folder(self._spec_of(key), self._base, key)
+
+    def _spec_of(self, key: str) -> MachineSpec:
+        """What a state is of: ready states are made without a network and serve them all."""
+        return self._spec.offline if key == READY else self._spec
 
     def _obtain(self, key: str, make: Callable[[], None]) -> Lease:
         """The state of that name, made first if it is absent or does not fit any more."""
@@ -373,7 +382,10 @@ class QemuMachine:
         engine = self._start_engine(lease)
         # The picture is there long before an emulated guest has answered: whoever only looks need
         # not wait, whoever acts does.
-        self._greeting = _in_background(functools.partial(_greet, self._channel.ops, self._shell))
+        joins = MachineSpec.of(lease.info.spec).network != self._spec.network
+        self._greeting = _in_background(
+            functools.partial(_greet, self._channel.ops, self._shell, joins_network=joins)
+        )
         if not self._screen.wait_whole(lease.info.screen, FIRST_FRAME_S):
             engine.check()
             raise MachineTimeout(
@@ -388,6 +400,7 @@ class QemuMachine:
             self._screen,
             run_dir=Path(os.environ.get("CUA_GYM_RUN_DIR") or self._store.root.parent / "run"),
             lease=lease,
+            network=self._spec.network if lease else "none",
         )
         try:
             self._join(engine, boots=lease is None)
@@ -426,8 +439,12 @@ def _end(engine: Engine, *wires: ControlChannel | GuestAgent | SshShell) -> None
         wire.close()
 
 
-def _greet(ops: Ops, shell: SshShell) -> None:
-    """Make a restored guest a computer of its own, then begin to connect its shell."""
+def _greet(ops: Ops, shell: SshShell, *, joins_network: bool) -> None:
+    """Make a restored guest a computer of its own, then begin to connect its shell.
+
+    Args:
+        joins_network: it was saved without one, and has to ask anew.
+    """
     ops.call(
         "hello",
         timeout_s=HELLO_S,
@@ -436,6 +453,10 @@ def _greet(ops: Ops, shell: SshShell) -> None:
         machine_id=uuid.uuid4().hex,
     )
     shell.warm()
+    if joins_network:
+        done = shell.run(_JOIN, user="root", timeout_s=NETWORK_S)
+        if done.timed_out or done.exit:
+            raise MachineTimeout(f"the guest has no network after {NETWORK_S:g} s: {done.text}")
 
 
 def _in_background(function: Callable[[], None]) -> Future[None]:

@@ -38,11 +38,14 @@ STDERR_LIMIT = 8192
 class CommandLine:
     """A QEMU command line and the descriptors it names.
 
+    ``place`` is a command prefix that puts QEMU into a network namespace.
+
     Descriptors added here are closed in this process once QEMU has them.
     """
 
     binary: str
     arguments: list[str] = field(default_factory=list)
+    place: Sequence[str] = ()
     fds: list[int] = field(default_factory=list)
     _fdsets: int = 0
 
@@ -75,6 +78,7 @@ class CommandLine:
         base: int,
         display: bool,
         translation_mb: int,
+        network: bool,
     ) -> None:
         """Everything but the wires.
 
@@ -82,6 +86,7 @@ class CommandLine:
             memory: descriptor of a state's memory, mapped privately; None for fresh memory.
             read_only_memory: open that file read-only (QEMU 9 and newer can).
             translation_mb: bound of TCG's code cache.
+            network: the guest may reach what QEMU can.
         """
         size = f"size={hardware.memory_mb}M"
         if memory is None:
@@ -103,7 +108,7 @@ class CommandLine:
             "-accel", accelerator,
             "-object", backend,
             "-object", "rng-random,id=entropy,filename=/dev/urandom",
-            "-netdev", "user,id=net,restrict=on,ipv6=off",
+            "-netdev", f"user,id=net,restrict={'off' if network else 'on'},ipv6=off",
             "-display", "dbus,p2p=yes" if display else "none",
             "-vnc", "none",  # listens nowhere; who wants it hands QEMU a socket
             *layers,
@@ -126,7 +131,8 @@ class QemuProcess:
             MachineError: QEMU or ``setpriv`` is not installed.
         """
         name = ["-name", f"guest={owner_name()}"]
-        words = [*drop_privileges(kvm_group), command.binary, *name, *command.arguments]
+        words = [*command.place, *drop_privileges(kvm_group), command.binary]
+        words += [*name, *command.arguments]
         try:
             self._process = _spawner(os.getpid()).run(words, command.fds)
         except FileNotFoundError as error:
