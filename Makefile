@@ -2,7 +2,7 @@
 # is missing).
 IMAGE ?= debian-12
 PYTHON := .venv/bin/python
-# The fast tests wait more than they compute; a test on a virtual machine wants both cores.
+# Tests wait more than they compute.
 FAST := $(PYTHON) -m pytest -n 4 --dist loadfile
 
 .PHONY: help setup demo test check image bench clean
@@ -21,7 +21,7 @@ test:  ## the whole test suite, on the real image
 	@$(MAKE) --no-print-directory image IMAGE=debian-12
 	$(FAST) -m "not vm and not slow"
 	$(FAST) -m "slow and not vm"
-	$(PYTHON) -m pytest -m vm
+	$(PYTHON) -m pytest -n 2 --dist loadfile -m vm
 
 check: setup  ## format, lint, types and the fast tests: before every commit
 	$(PYTHON) -m ruff format --check
