@@ -163,7 +163,7 @@ class TestXvnc:
         dead = "" if layout == "us" else "^`"
         text = "".join(chr(c) for c in range(32, 127) if chr(c) not in dead)
         text += {"us": "", "de": "äöüß€@", "dvorak": ""}[layout] + "\tend\n"
-        script = "stty -echo -ixon lnext undef; touch ready; exec cat >typed"
+        script = "stty -echo -ixon lnext undef; : >typed; touch ready; exec cat >>typed"
         terminal = subprocess.Popen(
             ["xterm", "-u8", "-e", "sh", "-c", script],
             env={**os.environ, "DISPLAY": server.name, "LC_ALL": "C.UTF-8"},
