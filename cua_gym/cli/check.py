@@ -78,11 +78,11 @@ def check(
 
     Exit codes: 0 all passed, 1 a gate failed, 2 a usage error, 3 something could not be judged.
     """
+    from cua_gym.cache import cache_root
     from cua_gym.gates.attempts import AttemptStore
     from cua_gym.gates.check import Terms, check_all
     from cua_gym.gates.play import Player
     from cua_gym.gates.record import record
-    from cua_gym.image.store import cache_root
 
     def tell(text: str) -> None:
         click.echo(printable(text), err=True)

@@ -16,9 +16,10 @@ def clean(everything: bool) -> None:
 
     What a running machine uses stays, and so do recorded runs: they are yours.
     """
+    from cua_gym.cache import cache_root
     from cua_gym.errors import ImageError
     from cua_gym.gates.attempts import AttemptStore
-    from cua_gym.image.store import ImageStore, cache_root
+    from cua_gym.image.store import ImageStore
     from cua_gym.machine.qemu.reaper import reap
     from cua_gym.machine.qemu.states import StateStore
 

@@ -82,8 +82,8 @@ def _line(finding: Finding) -> str:
 
 
 def _qemu() -> Iterator[Finding]:
+    from cua_gym.cache import cache_root
     from cua_gym.errors import MachineError
-    from cua_gym.image.store import cache_root
     from cua_gym.machine.qemu.accelerator import probe
 
     try:
@@ -181,7 +181,8 @@ def _memory() -> Finding:
 
 
 def _cache() -> Iterator[Finding]:
-    from cua_gym.image.store import ImageStore, cache_root
+    from cua_gym.cache import cache_root
+    from cua_gym.image.store import ImageStore
 
     root, store = cache_root(), ImageStore()
     images = [

@@ -19,10 +19,10 @@ from cua_gym.actions import Action
 from cua_gym.agent.base import Agent
 from cua_gym.agent.load import load_agent
 from cua_gym.agent.oracle import OracleAgent
+from cua_gym.cache import cache_root
 from cua_gym.errors import MachineError, TaskError
 from cua_gym.gates.attempts import Attempt, AttemptStore
 from cua_gym.gates.content import attempt_hash, content_hash
-from cua_gym.image.store import cache_root
 from cua_gym.machine.base import Machine, MachineSpec
 from cua_gym.machine.desktop import NotShown
 from cua_gym.machine.qemu.machine import READY

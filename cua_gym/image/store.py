@@ -12,10 +12,11 @@ import difflib
 import json
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from cua_gym.cache import cache_root
 from cua_gym.errors import ImageError
 from cua_gym.image import build as building
 from cua_gym.image.disk import sha256_of
@@ -23,18 +24,12 @@ from cua_gym.image.manifest import Manifest
 from cua_gym.image.recipe import Recipe, bundled_images, find_recipe, recipe_names
 from cua_gym.image.workshop import grave, locked, remove_tree, sweep, workshop
 
-__all__ = ["Image", "ImageStore", "cache_root"]
+__all__ = ["Image", "ImageStore"]
 
 STALE_VARIABLE = "CUA_GYM_STALE_IMAGE"
 
 Builder = Callable[[Recipe, Path, Path, Callable[[str], None]], Path]
 Stamp = list[int]
-
-
-def cache_root(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where everything that can be made again is kept."""
-    base = environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "cua-gym"
 
 
 @dataclass(frozen=True, slots=True)

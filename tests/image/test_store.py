@@ -15,11 +15,12 @@ from pathlib import Path
 
 import pytest
 
+from cua_gym.cache import cache_root
 from cua_gym.errors import ImageError
 from cua_gym.image import build as building
 from cua_gym.image.manifest import Manifest
 from cua_gym.image.recipe import Recipe
-from cua_gym.image.store import ImageStore, cache_root
+from cua_gym.image.store import ImageStore
 
 from .conftest import make_image
 

@@ -9,8 +9,8 @@ import pytest
 
 import cua_gym
 from cua_gym import actions as a
+from cua_gym.cache import cache_root
 from cua_gym.env import DesktopEnv
-from cua_gym.image.store import cache_root
 from cua_gym.machine.qemu.states import StateStore
 from cua_gym.record.replay import Replay
 from tests.vm.conftest import rest, until

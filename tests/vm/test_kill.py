@@ -12,7 +12,7 @@ from pathlib import Path
 import av
 import pytest
 
-from cua_gym.image.store import cache_root
+from cua_gym.cache import cache_root
 from cua_gym.record.layout import RunFolder
 from cua_gym.record.replay import Replay
 from tests.vm.conftest import until
