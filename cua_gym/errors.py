@@ -7,7 +7,8 @@
     │   ├── MachineLost      its process, channel or guest is gone
     │   ├── MachineTimeout   it did not answer in the stated time
     │   ├── MachineBusy      a second caller drove it while the first still did
-    │   ├── OutOfSpace       the host's (or guest's) disk or memory is full
+    │   ├── OutOfSpace       the host's (or guest's) disk is full
+    │   │   └── OutOfMemory  the host's memory does not hold one more machine
     │   ├── RecordLost       the folder of the run has gone while it was written to
     │   └── StateMismatch    a saved state does not fit this QEMU, spec or image
     ├── ImageError           an image is absent, broken, changed, or cannot be built here
@@ -33,6 +34,7 @@ __all__ = [
     "MachineError",
     "MachineLost",
     "MachineTimeout",
+    "OutOfMemory",
     "OutOfSpace",
     "RecordLost",
     "StateMismatch",
@@ -64,6 +66,10 @@ class MachineBusy(MachineError):
 
 class OutOfSpace(MachineError):
     """A disk or memory is full; the message gives the size needed and the size free."""
+
+
+class OutOfMemory(OutOfSpace):
+    """The host's memory does not hold one more machine; none was started."""
 
 
 class RecordLost(MachineError):

@@ -52,8 +52,8 @@ Examples:
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    default=os.cpu_count() or 1,
-    show_default="one a core",
+    default=None,
+    show_default="one a core, as far as memory goes",
     help="Machines at once.",
 )
 @click.option("--again", is_flag=True, help="Make the attempts anew, although they are there.")
@@ -66,7 +66,7 @@ def check(
     folder: Path | None,
     gates: tuple[str, ...],
     seeds: int,
-    jobs: int,
+    jobs: int | None,
     again: bool,
     as_json: bool,
 ) -> None:
@@ -83,12 +83,20 @@ def check(
     from cua_gym.gates.check import Terms, check_all
     from cua_gym.gates.play import Player
     from cua_gym.gates.record import record
+    from cua_gym.machine.admission import need_room, room_for
+    from cua_gym.machine.base import MachineSpec
+    from cua_gym.machine.start import machine_mb
 
     def tell(text: str) -> None:
         click.echo(printable(text), err=True)
 
     with answering() as answer:
         subjects = _subjects(tasks, every, folder)
+        usual_mb = machine_mb(MachineSpec())  # what a task wants is known once lint has read it
+        if jobs is None:
+            jobs = min(os.cpu_count() or 1, max(1, room_for(usual_mb)))
+        else:
+            need_room([usual_mb] * jobs)
         player = Player(AttemptStore(cache_root() / "gates"), jobs, tell)
         terms = Terms(gates or GATES, seeds, again=again)
         checked = []

@@ -19,8 +19,6 @@ from cua_gym.cli.progress import printable
 
 __all__ = ["Finding", "doctor", "findings"]
 
-GUEST_MB = 2048
-HOST_MB = 1024
 IMAGE_GIB = 8
 RUN_GIB = 2
 
@@ -168,15 +166,19 @@ def _libvirt() -> Finding:
 
 
 def _memory() -> Finding:
-    fields = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
-    free_mb = int(fields["MemAvailable"].split()[0]) // 1024
-    enough = free_mb >= GUEST_MB + HOST_MB
+    from cua_gym.machine.admission import HOST_MB, VARIABLE, available_mb
+    from cua_gym.machine.base import MachineSpec
+    from cua_gym.machine.qemu.process import booting_mb
+
+    free_mb = available_mb()
+    wanted_mb = booting_mb(MachineSpec().memory_mb) + HOST_MB
+    enough = free_mb >= wanted_mb
     return Finding(
         "memory",
         enough,
         True,
-        f"{free_mb} MB free; the first machine of an image takes {GUEST_MB + HOST_MB}",
-        "" if enough else "end something large, or use a larger machine",
+        f"{free_mb} MB free; the first machine of an image takes {wanted_mb}",
+        "" if enough else f"end something large, use a larger machine, or set {VARIABLE}",
     )
 
 

@@ -11,6 +11,7 @@ import json
 import tempfile
 import threading
 import time
+import weakref
 import zlib
 from contextlib import suppress
 from pathlib import Path
@@ -19,15 +20,19 @@ from typing import Self
 import numpy as np
 
 from cua_gym.errors import ActionError, MachineLost, StateMismatch
+from cua_gym.machine.admission import Room, take_room
 from cua_gym.machine.base import Button, Frame, MachineSpec, Rgb, State
 from cua_gym.machine.keyboard import canonical
 from cua_gym.machine.local_shell import LocalShell, copy_folder
 from cua_gym.machine.tree import remove_tree
 
-__all__ = ["BUTTON_BOX", "FakeMachine"]
+__all__ = ["BUTTON_BOX", "FAKE_MB", "FakeMachine"]
 
 BUTTON_BOX = (100, 100, 200, 140)
 """The button: x0, y0, x1, y1 in pixels, ends excluded."""
+
+FAKE_MB = 16
+"""What one takes of the host's memory: a few pictures."""
 
 
 class FakeMachine:
@@ -37,6 +42,7 @@ class FakeMachine:
 
     def __init__(self, spec: MachineSpec) -> None:
         self.spec = spec
+        room = take_room(FAKE_MB)
         self.size = spec.screen
         self.position = (0, 0)
         self.serial = 1
@@ -51,7 +57,10 @@ class FakeMachine:
         self._root = Path(tempfile.mkdtemp(prefix="cua-gym-fake-"))
         self.shell = LocalShell(self._root)
         self._saved: list[Path] = []
+        self.resting = False
         self.closed = False
+        # For whoever forgets to close: nothing of it outlives the program.
+        self._finalizer = weakref.finalize(self, _end, self.shell, self._root, self._saved, room)
 
     @property
     def screen(self) -> Self:
@@ -188,6 +197,16 @@ class FakeMachine:
         """Nothing was stopped."""
         self.check()
 
+    def rest(self) -> None:
+        """See `cua_gym.machine.pool.Rests`."""
+        self.check()
+        self.resting = True
+
+    def wake(self) -> None:
+        """See `cua_gym.machine.pool.Rests`."""
+        self.check()
+        self.resting = False
+
     def check(self) -> None:
         """Raise what a test planted in ``fault``, or that it is closed."""
         if self.fault is not None:
@@ -197,15 +216,19 @@ class FakeMachine:
 
     def close(self) -> None:
         """End what runs in it and remove its folders."""
-        if not self.closed:
-            self.closed = True
-            self.shell.close()
-            for folder in (self._root, *self._saved):
-                with suppress(OSError):  # a command left behind may still write
-                    remove_tree(folder)
+        self.closed = True
+        self._finalizer()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+
+def _end(shell: LocalShell, root: Path, saved: list[Path], room: Room) -> None:
+    shell.close()
+    for folder in (root, *saved):
+        with suppress(OSError):  # a command left behind may still write
+            remove_tree(folder)
+    room.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cua_gym.machine.base import Machine, MachineSpec, State
 
-__all__ = ["Prepare", "start_machine"]
+__all__ = ["Prepare", "machine_mb", "start_machine"]
 
 Prepare = Callable[[Machine], Mapping[str, bytes] | None]
 """Brings a ready machine into its start state; may return files to be kept with it, by name."""
@@ -40,6 +40,7 @@ def start_machine(
     Raises:
         ImageError: the image is not built.
         StateMismatch: ``state`` does not fit or is no longer there.
+        OutOfMemory: the host's memory does not hold one more; nothing was started.
         MachineError: it could not be started.
     """
     if spec.backend == "fake":
@@ -64,3 +65,17 @@ def start_machine(
     return QemuMachine.start(
         spec, key=key, prepare=prepare, state=state, image=image, progress=progress
     )
+
+
+def machine_mb(spec: MachineSpec) -> int:
+    """What a machine of this spec takes of the host's memory at work, in MB.
+
+    It keeps that much for itself when it starts (`cua_gym.machine.admission.take_room`).
+    """
+    if spec.backend == "fake":
+        from cua_gym.machine.fake import FAKE_MB
+
+        return FAKE_MB
+    from cua_gym.machine.qemu.process import working_mb
+
+    return working_mb(spec.memory_mb)

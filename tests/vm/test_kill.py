@@ -40,7 +40,8 @@ def machines_of(pid: int) -> list[int]:
 def listing() -> set[str]:
     """Every file of the cache but the templates and states that are meant to stay."""
     root = cache_root()
-    kept = ("states/", "images/", "host.json")
+    # The note of what a killed program's machines took is swept by the next one's.
+    kept = ("states/", "images/", "host.json", "run/rooms/")
     return {
         name
         for path in root.rglob("*")

@@ -10,10 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import secrets
-import threading
 import time
-import uuid
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -23,16 +20,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from cua_gym.errors import MachineError, MachineLost, MachineTimeout, StateMismatch
+from cua_gym.machine.admission import Room, take_room
 from cua_gym.machine.base import MachineSpec, State
 from cua_gym.machine.channel import ControlChannel
 from cua_gym.machine.guest_agent import GuestAgent
-from cua_gym.machine.guest_ops import Ops
 from cua_gym.machine.qemu.accelerator import Host, choose_machine_type, probe
 from cua_gym.machine.qemu.boot import wait_until_ready
 from cua_gym.machine.qemu.disk import BaseDisk
 from cua_gym.machine.qemu.engine import Engine
+from cua_gym.machine.qemu.greeting import HELLO_S, greet
 from cua_gym.machine.qemu.hardware import Hardware
 from cua_gym.machine.qemu.input import OneDriver, QemuInput
+from cua_gym.machine.qemu.process import booting_mb, working_mb
 from cua_gym.machine.qemu.reaper import reap
 from cua_gym.machine.qemu.screen import LiveScreen
 from cua_gym.machine.qemu.states import KEPT, Lease, StateInfo, StateStore
@@ -49,15 +48,8 @@ READY = "ready"
 """Key of an image's ready state."""
 
 STATES_LIMIT_BYTES = 30 << 30
-# Twenty machines restored at once on two busy cores took 13 s to greet.
 FIRST_FRAME_S = 60.0
-HELLO_S = 60.0
 BOOT_S = 300.0
-NETWORK_S = 60.0
-_JOIN = """networkctl reconfigure $(ls /sys/class/net | grep -vx lo)
-until [[ -n $(ip -4 route show default) ]] && grep -q ^nameserver /etc/resolv.conf
-do sleep 0.1; done"""
-"""Ask for an address anew, until there is a way out and somebody to ask for names."""
 
 Progress = Callable[[str], None]
 
@@ -79,6 +71,7 @@ class QemuMachine:
         self._driver = OneDriver()
         self._engine: Engine | None = None
         self._lease: Lease | None = None
+        self._room: Room | None = None
         self._greeting: Future[None] = Future()
         self._channel: ControlChannel
         self._agent: GuestAgent
@@ -102,10 +95,11 @@ class QemuMachine:
 
         Args:
             image: by default the built one that the spec names.
-            cache: where states are kept; by default `cua_gym.image.store.cache_root`.
+            cache: where states are kept; by default `cua_gym.cache.cache_root`.
         """
         # The store of images stands above machines; only this door looks one up by name.
-        from cua_gym.image.store import ImageStore, cache_root
+        from cua_gym.cache import cache_root
+        from cua_gym.image.store import ImageStore
 
         root = cache or cache_root()
         _reap_once(os.getpid())
@@ -266,6 +260,18 @@ class QemuMachine:
         with self._drive("a thaw"):
             self._channel.ops.call("thaw", timeout_s=30.0)
 
+    def rest(self) -> None:
+        """See `cua_gym.machine.pool.Rests`. It is greeted and its shell connected before."""
+        self.shell.run("true", user="root", timeout_s=HELLO_S)
+        with self._drive("a rest") as engine:
+            engine.pause()
+
+    def wake(self) -> None:
+        """See `cua_gym.machine.pool.Rests`. It is greeted anew, beside whoever looks."""
+        with self._drive("a waking") as engine:
+            engine.resume()
+        self._greeting = greet(self._channel.ops, self._shell)
+
     def check(self) -> None:
         """See `cua_gym.machine.base.Machine.check`."""
         engine = self._engine
@@ -283,6 +289,7 @@ class QemuMachine:
         if self._lease is not None:
             self._lease.close()
             self._lease = None
+        self._leave_room()
 
     def __enter__(self) -> Self:
         return self
@@ -317,6 +324,11 @@ class QemuMachine:
         if self._engine is not None:
             self._engine = None
             self._finalizer()
+
+    def _leave_room(self) -> None:
+        if self._room is not None:
+            self._room.close()
+            self._room = None
 
     def _folder(self, key: str) -> Path:
         return self._store.folder(self._spec_of(key), self._base, key)
@@ -365,6 +377,7 @@ class QemuMachine:
             self.snapshot(READY)
         finally:
             self._halt()
+            self._leave_room()  # a restored machine takes less
 
     def _prepare(self, key: str, prepare: Prepare, progress: Progress) -> None:
         """The ready state, what ``prepare`` makes of it, and that as a state."""
@@ -383,9 +396,7 @@ class QemuMachine:
         # The picture is there long before an emulated guest has answered: whoever only looks need
         # not wait, whoever acts does.
         joins = MachineSpec.of(lease.info.spec).network != self._spec.network
-        self._greeting = _in_background(
-            functools.partial(_greet, self._channel.ops, self._shell, joins_network=joins)
-        )
+        self._greeting = greet(self._channel.ops, self._shell, joins_network=joins)
         if not self._screen.wait_whole(lease.info.screen, FIRST_FRAME_S):
             engine.check()
             raise MachineTimeout(
@@ -393,6 +404,8 @@ class QemuMachine:
             )
 
     def _start_engine(self, lease: Lease | None) -> Engine:
+        if self._room is None:  # what is restored in place stays where it is
+            self._room = _take_room(self._spec, lease)
         engine = Engine(
             self._host,
             self._hardware,
@@ -403,6 +416,7 @@ class QemuMachine:
             network=self._spec.network if lease else "none",
         )
         try:
+            self._room.used_by(engine.pid)
             self._join(engine, boots=lease is None)
             engine.resume()
         except BaseException:
@@ -432,47 +446,22 @@ class QemuMachine:
         self._greeting.set_result(None)
 
 
+def _take_room(spec: MachineSpec, lease: Lease | None) -> Room:
+    if lease is None:
+        return take_room(booting_mb(spec.memory_mb))
+    file = os.fstat(lease.memory)
+    return take_room(
+        working_mb(spec.memory_mb),
+        shared=f"{file.st_dev}:{file.st_ino}",
+        shared_mb=file.st_blocks * 512 >> 20,
+    )
+
+
 def _end(engine: Engine, *wires: ControlChannel | GuestAgent | SshShell) -> None:
     """The process first: whatever waits for the guest then fails at once."""
     engine.close()
     for wire in wires:
         wire.close()
-
-
-def _greet(ops: Ops, shell: SshShell, *, joins_network: bool) -> None:
-    """Make a restored guest a computer of its own, then begin to connect its shell.
-
-    Args:
-        joins_network: it was saved without one, and has to ask anew.
-    """
-    ops.call(
-        "hello",
-        timeout_s=HELLO_S,
-        time_ns=time.time_ns(),
-        entropy_hex=secrets.token_hex(32),
-        machine_id=uuid.uuid4().hex,
-    )
-    shell.warm()
-    if joins_network:
-        done = shell.run(_JOIN, user="root", timeout_s=NETWORK_S)
-        if done.timed_out or done.exit:
-            raise MachineTimeout(f"the guest has no network after {NETWORK_S:g} s: {done.text}")
-
-
-def _in_background(function: Callable[[], None]) -> Future[None]:
-    """Run it in a thread of its own; its error waits in the future."""
-    future: Future[None] = Future()
-
-    def run() -> None:
-        try:
-            function()
-        except Exception as error:  # whoever needs the result gets it
-            future.set_exception(error)
-        else:
-            future.set_result(None)
-
-    threading.Thread(target=run, name="cua-gym-greeting", daemon=True).start()
-    return future
 
 
 @functools.cache

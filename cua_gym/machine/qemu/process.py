@@ -24,7 +24,15 @@ from cua_gym.errors import MachineError
 from cua_gym.machine.qemu.disk import chain
 from cua_gym.machine.qemu.hardware import Hardware
 
-__all__ = ["SANDBOX_UID", "CommandLine", "QemuProcess", "drop_privileges", "owner_name"]
+__all__ = [
+    "SANDBOX_UID",
+    "CommandLine",
+    "QemuProcess",
+    "booting_mb",
+    "drop_privileges",
+    "owner_name",
+    "working_mb",
+]
 
 # No account, no file and no other program has it; below 65536 so that it exists in user
 # namespaces, outside the ranges that Debian and systemd hand out.
@@ -32,6 +40,9 @@ SANDBOX_UID = 60999
 
 SECCOMP = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 STDERR_LIMIT = 8192
+
+# QEMU itself with TCG's code cache, which `CommandLine.hardware` bounds to 128 MB.
+QEMU_MB = 256
 
 
 @dataclass(slots=True)
@@ -192,6 +203,20 @@ class QemuProcess:
         with self._reading:
             if self._process.stderr is not None:
                 self._process.stderr.close()
+
+
+def working_mb(memory_mb: int) -> int:
+    """Private memory of a restored machine at work, in MB; what it maps of its state is not in it.
+
+    Of a guest of 2048 MB: 160 at rest, 300 after a task's setup, 310 to 660 after work in an
+    office program and an editor.
+    """
+    return memory_mb // 4 + QEMU_MB
+
+
+def booting_mb(memory_mb: int) -> int:
+    """The same of a machine at its first boot, which fills its memory: 1.5 to 1.7 GB of 2."""
+    return memory_mb + QEMU_MB
 
 
 def drop_privileges(kvm_group: int | None = None) -> list[str]:
