@@ -17,8 +17,10 @@ import numpy as np
 from cua_gym.actions import Action
 from cua_gym.episode import Episode
 from cua_gym.errors import GradingError, MachineError
+from cua_gym.foresight import Foresight, draw
 from cua_gym.grading.outcome import Outcome
 from cua_gym.machine.base import Machine, Rgb
+from cua_gym.machine.pool import WarmPool
 from cua_gym.machine.settle import Settle
 from cua_gym.machine.start import start_machine
 from cua_gym.record.layout import RunFolder, run_name
@@ -63,6 +65,8 @@ class DesktopEnv(gym.Env[Observation, Action]):
         keep_final_state: save the machine after grading, to be opened later
             (`cua_gym.record.replay.Replay.final_state`).
         progress: told what takes more than a second.
+        warm: 1 has the next machine made ready while this one is used; or a pool that several
+            environments share. It is kept for a reset without a seed, or with the same one again.
 
     Raises:
         TaskError: the task is unknown or invalid; nothing was started.
@@ -85,6 +89,7 @@ class DesktopEnv(gym.Env[Observation, Action]):
         max_seconds: float | None = None,
         keep_final_state: bool = False,
         progress: Callable[[str], None] = lambda _: None,
+        warm: int | WarmPool = 0,
         start: Callable[..., Machine] = start_machine,
     ) -> None:
         if render_mode not in (None, "rgb_array"):
@@ -108,8 +113,12 @@ class DesktopEnv(gym.Env[Observation, Action]):
             "max_steps": max_steps,
             "max_seconds": max_seconds,
             "keep_final_state": keep_final_state,
-            "start": start,
         }
+        self._start = start
+        self._foresight: Foresight | None = None
+        if warm:
+            pool = warm if isinstance(warm, WarmPool) else WarmPool(warm, start=start)
+            self._foresight = Foresight(self.task, pool.place())
         self._progress = progress
         self._episode: Episode | None = None
         self._frame: Rgb | None = None
@@ -148,20 +157,29 @@ class DesktopEnv(gym.Env[Observation, Action]):
         super().reset(seed=seed)
         if unknown := set(options or {}) - {"variation"}:
             raise ValueError(f"unknown reset options {sorted(unknown)}; there is 'variation'")
-        number = (options or {}).get("variation", seed)
-        number = int(self.np_random.integers(2**31)) if number is None else operator.index(number)
+        named = (options or {}).get("variation", seed)
+        number = draw(self.np_random) if named is None else operator.index(named)
         if number < 0:
             raise ValueError(f"a variation is a number from 0 on, not {number}")
         self._end_episode()
         if self._run is None:
             self._run = run_name(datetime.datetime.now(datetime.UTC))
         folder = RunFolder.create(self._runs, self._run, self.task.name, self._agent)
-        episode = Episode(self.task.variation(number), folder, agent=self._agent, **self._options)
+        ahead = self._foresight
+        episode = Episode(
+            ahead.variation(number) if ahead else self.task.variation(number),
+            folder,
+            agent=self._agent,
+            start=ahead.place if ahead else self._start,
+            **self._options,
+        )
         self._episode = episode
         self._score = 0.0
         step = episode.prepare(self._progress)
         if self._reward_kind == "progress":
             self._score = _score(episode.peek())
+        if ahead:
+            ahead.look_ahead(named, self.np_random)
         return self._observe(step), step.info
 
     def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -237,6 +255,7 @@ class DesktopEnv(gym.Env[Observation, Action]):
             child.np_random = copy.deepcopy(self.np_random)
             child.action_space = copy.deepcopy(self.action_space)
             child._episode = episode
+            child._foresight = None  # its place is this one's
             children.append(child)
         return children
 
@@ -253,8 +272,10 @@ class DesktopEnv(gym.Env[Observation, Action]):
         return self._frame.copy()
 
     def close(self) -> None:
-        """End the machine and the record; idempotent."""
+        """End the machine, the one made ready, and the record; idempotent."""
         self._end_episode()
+        if self._foresight is not None:
+            self._foresight.forget(wait=True)
 
     def _end_episode(self) -> None:
         if self._episode is not None:

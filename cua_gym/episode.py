@@ -28,7 +28,7 @@ from cua_gym.machine.start import Prepare
 from cua_gym.performing import Performer
 from cua_gym.record.lines import space_errors
 from cua_gym.record.recorder import Recorder
-from cua_gym.setup_steps import run_setup
+from cua_gym.setup_steps import set_up
 from cua_gym.steps import OWN, EpisodeOver, Moment, Origin, Step
 from cua_gym.turns import By, Stop
 
@@ -88,8 +88,7 @@ class Episode(Attempt):
     def _set_up(self, progress: Progress) -> Prepare:
         def prepare(machine: Machine) -> Mapping[str, bytes]:
             self._phase = "setup"
-            run_setup(machine, self.variation, progress)
-            self._at_start = StartEvidence.take(machine, self.variation.probes)
+            self._at_start = set_up(machine, self.variation, progress)
             return self._at_start.files()
 
         return prepare

@@ -11,16 +11,29 @@ from collections.abc import Callable, Sequence
 from cua_gym import template
 from cua_gym.clock import Clock, SystemClock
 from cua_gym.errors import TaskError
+from cua_gym.grading.start import StartEvidence
 from cua_gym.machine import desktop
 from cua_gym.machine.base import Machine
 from cua_gym.machine.settle import Settle, settle
 from cua_gym.task import Variation
 from cua_gym.task.files import FileStep, SetupEntry
 
-__all__ = ["run_setup"]
+__all__ = ["run_setup", "set_up"]
 
 STILL = Settle(first_s=1.5, quiet_s=1.5, max_s=90.0)
 """An application just opened paints in bursts, with pauses, on a slow machine."""
+
+
+def set_up(
+    machine: Machine, variation: Variation, progress: Callable[[str], None] = lambda _: None
+) -> StartEvidence:
+    """Bring a ready machine into the start state; the evidence of what is there then.
+
+    Raises:
+        TaskError, MachineError: as for `run_setup` and `StartEvidence.take`.
+    """
+    run_setup(machine, variation, progress)
+    return StartEvidence.take(machine, variation.probes)
 
 
 def run_setup(

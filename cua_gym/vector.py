@@ -23,7 +23,10 @@ from gymnasium.vector.utils import batch_space
 from cua_gym.actions import Action
 from cua_gym.env import DesktopEnv, Observation
 from cua_gym.errors import MachineError
+from cua_gym.machine.admission import need_room
 from cua_gym.machine.base import Rgb
+from cua_gym.machine.pool import WarmPool, cores
+from cua_gym.machine.start import machine_mb, start_machine
 from cua_gym.record.layout import run_name
 from cua_gym.spaces import ActionSpace
 from cua_gym.task import Task
@@ -54,10 +57,14 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
             ``info["final_obs"]`` and ``info["final_info"]`` are those of the end).
         copy: fresh arrays each time; False reuses one batch, which the next call overwrites.
         run: name of the run that all are recorded in; the date and time when None.
+        warm: machines made ready for the next resets, beyond the ``num_envs`` in use and as far as
+            memory goes; each slot has one at most. None is one for each slot, but not more than
+            there are cores; 0 is none.
         options: as for `DesktopEnv`.
 
     Raises:
         TaskError: a task is unknown or invalid; nothing was started.
+        OutOfMemory: the host's memory does not hold so many machines; nothing was started.
         ValueError, TypeError: an option cannot be what it is.
     """
 
@@ -69,15 +76,19 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
         autoreset_mode: AutoresetMode | str = AutoresetMode.DISABLED,
         copy: bool = True,
         run: str | None = None,
+        warm: int | None = None,
         **options: Any,
     ) -> None:
         tasks = [task] * num_envs if isinstance(task, str | Path | Task) else list(task)
         if num_envs < 1 or len(tasks) != num_envs:
             raise ValueError(f"{len(tasks)} tasks for {num_envs} environments")
         run = run or run_name(datetime.datetime.now(datetime.UTC))
-        envs = [DesktopEnv(one, run=run, **options) for one in tasks]
+        size = min(num_envs, cores()) if warm is None else warm
+        self._pool = WarmPool(size, start=options.get("start", start_machine)) if size else None
+        envs = [DesktopEnv(one, run=run, warm=self._pool or 0, **options) for one in tasks]
         if len(screens := {env.task.spec.screen for env in envs}) > 1:
             raise ValueError(f"the tasks have screens of several sizes: {sorted(screens)}")
+        need_room([machine_mb(env.task.spec) for env in envs])
         self.num_envs = num_envs
         self.envs = envs
         self.autoreset_mode = AutoresetMode(autoreset_mode)
@@ -186,6 +197,8 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
 
     def close_extras(self, **_: Any) -> None:
         """End all machines and records, also those of a step under way."""
+        if self._pool is not None:
+            self._pool.close()
         closing = [threading.Thread(target=env.close) for env in self.envs]
         for thread in closing:
             thread.start()

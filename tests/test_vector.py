@@ -218,7 +218,7 @@ def test_a_lost_machine_is_its_slots_affair(make: Make, mode: AutoresetMode):
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 def test_a_slot_that_gets_no_machine_is_truncated(make: Make, mode: AutoresetMode):
     """A reset has no way to say so but its info; the next step has."""
-    env = make(start=Starts(broken={2}), autoreset_mode=mode)
+    env = make(start=Starts(broken={2}), autoreset_mode=mode, warm=0)
     observations, infos = env.reset(seed=1)
     (lost,) = np.flatnonzero(infos["_error"])
     assert "no room" in infos["error"][lost]
@@ -259,7 +259,7 @@ def test_slots_work_side_by_side(make: Make):
         prepare(machine)
         return machine
 
-    env = make(start=start)
+    env = make(start=start, warm=0)
     _, infos = env.reset()
     assert "error" not in infos
 
