@@ -193,8 +193,14 @@ class WarmPool:
         return machine
 
     def start(self, spec: MachineSpec, **options: Any) -> Machine:
-        """A machine made now, as `start_machine` does; warm ones make room for it."""
+        """A machine made now, as `start_machine` does; warm ones make room for it.
+
+        Raises:
+            MachineLost: the pool is closed; a reset under way then must not go on.
+        """
         while True:
+            if self._orders.closed:
+                raise MachineLost("this pool of machines is closed, and gives none any more")
             try:
                 return self._start(spec, **options)
             except OutOfMemory:
@@ -288,8 +294,9 @@ class Place:
 
     def forget(self, *, wait: bool = False) -> None:
         """What was expected will not be wanted; with ``wait``, nothing of it stays."""
-        if self._order is not None:
-            self._pool.drop(self._order, wait=wait)
+        order = self._order
+        if order is not None:
+            self._pool.drop(order, wait=wait)
             self._order = None
 
     def __call__(
@@ -303,9 +310,9 @@ class Place:
         progress: Progress = lambda _: None,
     ) -> Machine:
         """A running machine, as `start_machine` says: the one expected, else a new one."""
-        if state is None and self._order is not None:
-            wish = Wish(spec, key, tuple(recipes))
-            machine = self._pool.collect(self._order, wish, progress)
+        order = self._order  # whoever closes the environment may do so in another thread
+        if state is None and order is not None:
+            machine = self._pool.collect(order, Wish(spec, key, tuple(recipes)), progress)
             self._order = None
             if machine is not None:
                 return machine

@@ -270,8 +270,12 @@ def test_an_end_while_a_machine_is_made(make: Callable[..., WarmPool], starts: S
     assert pool._orders.every == []
     expect(place, "b")
     settle(pool)
-    assert len(starts.made) == (0 if end == "close" else 1)  # a closed pool makes no more
-    place(SPEC, key="b")
+    if end == "close":
+        with pytest.raises(MachineLost, match="closed"):
+            place(SPEC, key="b")
+    else:
+        place(SPEC, key="b")
+    assert len(starts.made) == (0 if end == "close" else 1)
 
 
 def test_a_machine_that_was_forgotten_before_its_setup_is_none(
