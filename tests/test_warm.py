@@ -30,7 +30,10 @@ from cua_gym.vector import DesktopVectorEnv
 from tests.run.toy import make_suite, on_toy_computer
 
 ROOT = Path(__file__).parents[1]
-QUICK = Settle(first_s=0.02, quiet_s=0.01, max_s=0.5)
+QUICK: dict[str, Any] = {
+    "settle": Settle(first_s=0.02, quiet_s=0.01, max_s=0.5),
+    "max_seconds": 3600.0,  # on a busy host no episode ends by itself
+}
 SETUP = """
 [[setup]]
 file = { to = "/home/user/word.txt", content = "{word}" }
@@ -77,7 +80,7 @@ def make(task: Task, tmp_path: Path, starts: Starts) -> Iterator[Callable[..., D
 
     def make(**options: Any) -> DesktopEnv:
         options = {"warm": 1, "start": starts, **options}
-        made.append(cua_gym.make(task, runs=tmp_path / "runs", settle=QUICK, **options))
+        made.append(cua_gym.make(task, runs=tmp_path / "runs", **QUICK, **options))
         return made[-1]
 
     yield make
@@ -212,7 +215,7 @@ def test_each_slot_of_a_vector_comes_back_in_its_own_start_state(
 ):
     """In every mode, from the warm machine made for it; those of the first reset are cold."""
     env = DesktopVectorEnv(
-        3, task, autoreset_mode=mode, warm=3, start=starts, runs=tmp_path / "runs", settle=QUICK
+        3, task, autoreset_mode=mode, warm=3, start=starts, runs=tmp_path / "runs", **QUICK
     )
     env.reset(seed=1)
     for _ in range(2):
@@ -238,7 +241,7 @@ def test_a_vector_warms_as_many_as_it_is_told(
 ):
     """One for each core, unless a number is given."""
     monkeypatch.setattr("cua_gym.vector.cores", lambda: 2)
-    env = DesktopVectorEnv(3, task, warm=warm, start=starts, runs=tmp_path / "runs", settle=QUICK)
+    env = DesktopVectorEnv(3, task, warm=warm, start=starts, runs=tmp_path / "runs", **QUICK)
     env.reset(seed=1)
     env.close()
     assert len(starts.cold) == 3
@@ -252,7 +255,7 @@ def test_a_vector_that_does_not_fit_is_refused_at_once(
 ):
     """With numbers; one that fits has no fewer machines because of warm ones."""
     monkeypatch.setenv(VARIABLE, "40")
-    options = {"start": starts, "runs": tmp_path / "runs", "settle": QUICK, "warm": 2}
+    options = {"start": starts, "runs": tmp_path / "runs", "warm": 2, **QUICK}
     with pytest.raises(OutOfMemory, match=r"3 machines take 48 MB.*40 MB are free"):
         DesktopVectorEnv(3, task, **options)
     assert starts.cold == []
