@@ -146,7 +146,7 @@ def test_one_that_does_not_end_is_killed_when_its_time_is_over(
 def test_what_it_left_running_is_killed(attempt: Run) -> None:
     """When it ends by itself too."""
     attempt("sh -c 'setsid -f sleep 72.5; true'")
-    assert not running("72.5")
+    until(lambda: not running("72.5"))
 
 
 @pytest.mark.parametrize(
@@ -188,8 +188,8 @@ def test_nothing_that_it_started_hides(attempt: Run) -> None:
     hidden = "setsid env -i sh -c 'sleep 73.25 & exec sleep 73.5' & sleep 0.3; exit 3"
     row = attempt(f'sh -c "{hidden}"')
     assert "status 3" in (row.outcome.cause or "")
-    assert not running("73.25")
-    assert not running("73.5")
+    until(lambda: not running("73.25"))
+    until(lambda: not running("73.5"))
 
 
 def test_a_flood_of_words_is_bounded(attempt: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,7 +244,7 @@ def test_the_machine_may_be_lost_meanwhile(tmp_path: Path, monkeypatch: pytest.M
         CommandAgent("sleep 72.75").drive(episode, lambda text: None)
         outcome: Outcome = episode.evaluate()
     assert (outcome.kind, outcome.reason) == ("unscored", "machine")
-    assert not running("72.75")
+    until(lambda: not running("72.75"))
 
 
 def lose_when_running(episode: Episode, error: Exception) -> None:

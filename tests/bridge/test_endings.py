@@ -104,7 +104,7 @@ def test_when_the_time_is_over_a_call_under_way_is_stopped(tmp_path: Path, way: 
     """Its program is killed, its answer says why, and the attempt is graded soon after."""
     with toy_served(tmp_path, seconds=1.5) as served, connect(served, "shell", way) as one:
         answer = one.call("run", command="sleep 67.25")
-        assert not running("67.25")
+        until(lambda: not running("67.25"))
         assert "limit" in answer.model_dump_json() or answer.is_error
         assert served.wait(10)
         assert served.judged().kind == "scored"
@@ -180,7 +180,7 @@ def test_a_machine_that_is_lost_between_calls(
         assert "over" in refusal_of(one.call("run", command="true"))
     outcome = served.judged()
     assert (outcome.kind, outcome.reason) == ("unscored", "machine")
-    assert not running("67.5")
+    until(lambda: not running("67.5"))
 
 
 def test_no_answer_tells_a_score(served: Served) -> None:

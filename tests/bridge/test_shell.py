@@ -101,8 +101,8 @@ def test_a_command_whose_time_is_over(quick: Pair) -> None:
     script = "echo before; sleep 63.25 & (setsid sleep 63.5 &) ; wait"
     answer = run(quick, script, timeout_s=0.5)
     assert (answer["stdout"], answer["timed_out"], answer["exit"]) == ("before\n", True, 137)
-    assert gone("63.25")
-    assert gone("63.5")
+    until(lambda: gone("63.25"))
+    until(lambda: gone("63.5"))
     assert "killed" in text_of(quick.shell.call("run", command="sleep 9", timeout_s=0.1))
 
 
@@ -122,7 +122,7 @@ def test_a_job_in_the_background(quick: Pair, tool: str) -> None:
     assert (polled["stdout"], polled["running"], polled["exit"]) == ("on\n", True, None)
     assert not gone("63.75")
     assert facts_of(quick.shell.call("kill", job=job))["exit"] == 137
-    assert gone("63.75")
+    until(lambda: gone("63.75"))
     ended = facts_of(quick.shell.call("poll", job=job, stdout_from=3))
     assert (ended["stdout"], ended["running"], ended["exit"]) == ("", False, 137)
 
@@ -176,8 +176,8 @@ def test_a_terminal_is_closed_with_all_that_runs_on_it(quick: Pair) -> None:
     """Nothing outlives it."""
     pty = facts_of(quick.shell.call("pty_open", command="sleep 64.25 & echo; sleep 64.5"))["pty"]
     facts_of(quick.shell.call("pty_close", pty=pty))
-    assert gone("64.25")
-    assert gone("64.5")
+    until(lambda: gone("64.25"))
+    until(lambda: gone("64.5"))
 
 
 def test_half_a_character_on_a_terminal_is_waited_for(quick: Pair) -> None:
@@ -275,4 +275,4 @@ def test_a_program_that_cannot_be_stopped_brings_nobody_down(
     call.cancel()
     assert run(quick, "echo on")["stdout"] == "on\n"
     assert refused
-    assert gone("65.25")
+    until(lambda: gone("65.25"))

@@ -160,7 +160,7 @@ def test_a_server_that_is_told_to_stop(tmp_path: Path, number: signal.Signals) -
     assert json.loads(out)["reason"] == "stopped"
     assert json.loads(Path(told["folder"], "result.json").read_text())["reason"] == "stopped"
     assert "Traceback" not in err
-    assert not running("69.25")
+    until(lambda: not running("69.25"))
     assert not list((tmp_path / "tmp").iterdir())
 
 
@@ -178,7 +178,7 @@ def test_a_client_that_is_killed(tmp_path: Path) -> None:
     row = json.loads(out)
     assert (row["score"], row["reason"]) == (None, "agent")
     assert "went away" in row["cause"]
-    assert not running("69.5")
+    until(lambda: not running("69.5"))
     assert subprocess.run(["pgrep", "-f", f"episode {origin}"], check=False).returncode == 1
     assert not list((tmp_path / "tmp").iterdir())
 
