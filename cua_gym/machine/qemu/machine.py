@@ -27,12 +27,13 @@ from cua_gym.machine.base import MachineSpec, State
 from cua_gym.machine.channel import ControlChannel
 from cua_gym.machine.guest_agent import GuestAgent
 from cua_gym.machine.guest_ops import Ops
+from cua_gym.machine.one_driver import OneDriver
 from cua_gym.machine.qemu.accelerator import Host, choose_machine_type, probe
 from cua_gym.machine.qemu.boot import wait_until_ready
 from cua_gym.machine.qemu.disk import BaseDisk
 from cua_gym.machine.qemu.engine import Engine
 from cua_gym.machine.qemu.hardware import Hardware
-from cua_gym.machine.qemu.input import OneDriver, QemuInput
+from cua_gym.machine.qemu.input import QemuInput
 from cua_gym.machine.qemu.reaper import reap
 from cua_gym.machine.qemu.screen import LiveScreen
 from cua_gym.machine.qemu.states import KEPT, Lease, StateInfo, StateStore
