@@ -12,13 +12,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntFlag
 from pathlib import Path
-from typing import Literal, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from cua_gym.machine.keymap import Keymap
 from cua_gym.turns import Stop
+
+if TYPE_CHECKING:
+    from cua_gym.machine.settle import Settle
 
 __all__ = [
     "Button",
@@ -42,9 +45,13 @@ Stream = Literal["stdout", "stderr"]
 
 @dataclass(frozen=True, slots=True)
 class MachineSpec:
-    """The whole request for a computer; equal specs may share one, one after the other."""
+    """The whole request for a computer; equal specs may share one, one after the other.
 
-    backend: Literal["qemu", "fake"] = "qemu"
+    Attributes:
+        backend: ``qemu`` is a whole computer, ``x11`` a light desktop in a container.
+    """
+
+    backend: Literal["qemu", "x11", "fake"] = "qemu"
     image: str = "debian-12"
     cpus: int = 2
     memory_mb: int = 2048
@@ -141,6 +148,10 @@ class Input(Protocol):
     @property
     def position(self) -> tuple[int, int]:
         """Pointer position last asked for."""
+
+    @property
+    def press_s(self) -> float:
+        """How long a key or button stays down to be seen by programs, in seconds."""
 
     def pointer(self, x: int, y: int, buttons: Button = Button.NONE) -> None:
         """Put the pointer on pixel (x, y) with exactly these buttons down.
@@ -382,8 +393,19 @@ class Machine(Protocol):
     def kept(self) -> Path | None:
         """Folder of what was kept with the start state that it began from, if there is one."""
 
+    @property
+    def settle(self) -> Settle:
+        """What counts as settled after an action, on this kind of machine."""
+
+    @property
+    def saves_programs(self) -> bool:
+        """Whether `snapshot` saves running programs too, and not files alone."""
+
     def snapshot(self, key: str) -> State:
-        """Save this moment under ``key``; the machine goes on, briefly paused."""
+        """Save this moment under ``key``; the machine goes on, briefly paused.
+
+        Without `saves_programs` that is its files: who restores them begins a fresh session.
+        """
 
     def restore(self, state: State) -> None:
         """Become the saved moment: clock right, keys up, fresh entropy, correct first frame.

@@ -37,6 +37,9 @@ _X_LOCK_MASK = 2
 class QemuInput:
     """`cua_gym.machine.base.Input` of one QEMU process."""
 
+    # A guest samples its input devices: a press and release in the same poll can vanish.
+    press_s = 0.02
+
     def __init__(
         self,
         qmp: Qmp,

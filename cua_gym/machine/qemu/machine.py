@@ -37,6 +37,7 @@ from cua_gym.machine.qemu.input import QemuInput
 from cua_gym.machine.qemu.reaper import reap
 from cua_gym.machine.qemu.screen import LiveScreen
 from cua_gym.machine.qemu.states import KEPT, Lease, StateInfo, StateStore
+from cua_gym.machine.settle import Settle
 from cua_gym.machine.ssh import SshShell
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ Progress = Callable[[str], None]
 
 class QemuMachine:
     """One virtual computer. `start` makes one; everything else is the protocol."""
+
+    settle = Settle()
+    saves_programs = True
 
     def __init__(
         self, spec: MachineSpec, image: Image, host: Host, hardware: Hardware, store: StateStore
