@@ -67,6 +67,7 @@ def findings() -> Iterator[Finding]:
     yield from _qemu()
     yield from _image_tools()
     yield _sandbox()
+    yield _light_desktops()
     yield _video()
     yield _ffmpeg()
     yield _libvirt()
@@ -128,6 +129,16 @@ def _sandbox() -> Finding:
     why = _tried("bwrap", "--unshare-all", "--ro-bind", "/", "/", "true")
     remedy = "apt-get install bubblewrap, and allow user namespaces to this account"
     return Finding("bwrap", not why, False, why or "graders get no network", remedy if why else "")
+
+
+def _light_desktops() -> Finding:
+    from cua_gym.machine.x11.sandbox import unusable
+
+    why = unusable()
+    remedy = "run scripts/setup; only for tasks that allow the backend x11"
+    return Finding(
+        "light desktops", not why, False, why or "bwrap, Xvfb, overlays", remedy if why else ""
+    )
 
 
 def _video() -> Finding:

@@ -45,6 +45,7 @@ class X11Input:
         self._ops = ops
         self._buttons = Button.NONE
         self._down: list[str] = []
+        self._keymap: tuple[tuple[int, int], Keymap] | None = None
 
     @property
     def position(self) -> tuple[int, int]:
@@ -79,7 +80,11 @@ class X11Input:
     def keymap(self) -> Keymap:
         """See `cua_gym.machine.base.Input.keymap`."""
         with self._driver.hold("a look at the layout"):
-            return Keymap.of_guest(self._ops())
+            # Each chord asks, and asking the daemon costs 3 ms; the server says what has changed.
+            stamp = self._eye.layout_stamp()
+            if self._keymap is None or self._keymap[0] != stamp:
+                self._keymap = stamp, Keymap.of_guest(self._ops())
+            return self._keymap[1]
 
     def text(self, text: str) -> None:
         """See `cua_gym.machine.base.Input.text`. Keys that are down are let go first."""

@@ -19,6 +19,7 @@ import fcntl
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -28,16 +29,23 @@ from pathlib import Path
 from typing import Any
 
 from cua_gym.errors import MachineError, MachineLost, MachineTimeout
-from cua_gym.machine.contain import acts_as_root, contained
+from cua_gym.machine.contain import acts_as_root, contained, tool_path
 from cua_gym.machine.spawner import spawn
 from cua_gym.machine.x11.bounds import Bounds
 from cua_gym.machine.x11.seccomp import FILTER
 
-__all__ = ["Link", "Sandbox", "first_id"]
+__all__ = ["Link", "Sandbox", "first_id", "unusable"]
 
 START_S = 60.0
 ANSWER_S = 30.0
 END_S = 10.0
+
+PROGRAMS = ("bash", "bwrap", "mount", "nsenter", "setpriv", "tar", "unshare", "Xvfb", "xkbcomp")
+_TRIAL = """
+mount -t tmpfs none /tmp && mkdir /tmp/a /tmp/b /tmp/c /tmp/d && cd /tmp
+mount -t overlay none d -o lowerdir=a,upperdir=b,workdir=c 2> /dev/null ||
+    mount -t overlay none d -o lowerdir=a,upperdir=b,workdir=c,userxattr
+"""
 
 # Ids that no account, container or service manager hands out (systemd's UIDS-GIDS.md).
 _ROOTS_FIRST_ID = 1_900_000_000
@@ -69,6 +77,21 @@ def first_id() -> int:
         "subordinate ids: as root, install uidmap and run `usermod --add-subuids 100000-165535 "
         "--add-subgids 100000-165535 USER`; `cua-gym doctor` says more"
     )
+
+
+def unusable() -> str:
+    """Why there can be no light desktops here, by trying what they stand on; empty if they can."""
+    lacking = [name for name in PROGRAMS if shutil.which(name, path=tool_path()) is None]
+    if lacking:
+        return f"not installed: {', '.join(lacking)}"
+    try:
+        first_id()
+    except MachineError as error:
+        return str(error)
+    done = subprocess.run(
+        contained(["sh", "-ec", _TRIAL]), capture_output=True, text=True, timeout=30, check=False
+    )
+    return "" if done.returncode == 0 else done.stderr.strip()[:300] or f"exit {done.returncode}"
 
 
 class Link:
@@ -234,6 +257,21 @@ class Sandbox:
             end = "it still runs"
         said = self._stderr()
         return "; ".join(part for part in (end, self._bounds.hit(), said) if part)
+
+    def busy(self) -> bool:
+        """Whether any program of it runs, would run, or waits for a disk just now."""
+        waiting = [self.pid]
+        while waiting:
+            pid = waiting.pop()
+            for thread in Path(f"/proc/{pid}/task").glob("*"):
+                try:
+                    state = (thread / "stat").read_text().rpartition(")")[2].split()[0]
+                    waiting += map(int, (thread / "children").read_text().split())
+                except OSError:
+                    continue  # it has just ended
+                if state in "RD":
+                    return True
+        return False
 
     def save(self, target: int) -> None:
         """Write an archive of all files that differ from the shared ones to a descriptor.

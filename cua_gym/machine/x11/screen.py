@@ -20,6 +20,8 @@ __all__ = ["X11Screen"]
 REACTION_S = 0.025
 """How long a program gets to show what it makes of a key or a button."""
 
+_NO_ROWS = (1 << 15, 0)
+
 
 class X11Screen:
     """`cua_gym.machine.base.Screen`; it outlives a restore, when its connections are exchanged."""
@@ -38,6 +40,7 @@ class X11Screen:
         self._shape: Cursor | None = None
         self._lost: Callable[[], MachineLost] = lambda: MachineLost("this machine is closed")
         self._rgb: Rgb = np.zeros((size[1], size[0], 3), np.uint8)
+        self._stale = (0, size[1])  # rows of _rgb that no longer follow the server
 
     # For users: the Screen protocol
 
@@ -56,14 +59,16 @@ class X11Screen:
             eye = self._eye
             if eye is None:
                 raise self._lost()
-            serial, changed = self._serial, self._time
-            if self._shape is None:
-                self._shape = eye.cursor()
-            pixels, at = eye.look()
-            for channel in range(3):
-                self._rgb[..., channel] = pixels[..., 2 - channel]
+            with self._changed:
+                serial, changed = self._serial, self._time
+                (first, last), self._stale = self._stale, _NO_ROWS
+            shape = self._shape or eye.cursor()
+            self._shape = shape
+            pixels, at = eye.look(first, last)
+            for channel in range(3):  # nothing where no row is stale
+                self._rgb[first:last, :, channel] = pixels[..., 2 - channel]
             rgb = self._rgb.copy()
-            _draw(rgb, self._shape, at)
+            _draw(rgb, shape, at)
         return Frame(rgb, self.cursor, changed, serial)
 
     def wait_change(self, after: int, timeout_s: float) -> bool:
@@ -98,7 +103,7 @@ class X11Screen:
         self._shape = None
         self._eye = eye
         self._watcher = watch(changed=self._draw, reshaped=self._reshape, lost=self._lose)
-        self._draw()
+        self._draw(0, self.size[1])
 
     def stop(self) -> None:
         """Leave the server; whoever waits or grabs gets the error. Idempotent."""
@@ -118,13 +123,16 @@ class X11Screen:
         """A key or a button went down or up: programs may answer."""
         self._acted = time.monotonic()
 
-    def _draw(self) -> None:
+    def _draw(self, first: int, last: int) -> None:
         with self._changed:
+            first, last = max(first, 0), min(last, self.size[1])
+            if first < last:
+                self._stale = (min(self._stale[0], first), max(self._stale[1], last))
             self._drawn = self._bump()
 
     def _reshape(self) -> None:
         self._shape = None
-        self._draw()
+        self._draw(0, 0)
 
     def _bump(self) -> int:
         self._serial += 1

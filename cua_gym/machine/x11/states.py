@@ -74,6 +74,13 @@ class FileStates:
         if state.folder is not None:
             _remove(state.folder)
 
+    def clear(self) -> list[Path]:
+        """Remove all of them; returns their folders."""
+        found = [path.parent for path in self._root.glob(f"*/{FILES}")]
+        for folder in found:
+            _remove(folder)
+        return found
+
     def _trim(self, keep: Path) -> None:
         found = []
         for path in self._root.glob(f"*/{FILES}"):

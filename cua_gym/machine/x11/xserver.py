@@ -29,6 +29,9 @@ from cua_gym.errors import MachineLost
 
 __all__ = ["Cursor", "Eye", "Watcher"]
 
+_GROUPS = 0x6000  # X's bits for the keyboard's layout group
+_MORE = 0x80  # in a damage event's level: another follows at once
+_NO_ROWS = (1 << 15, 0)
 _NO_OPERATION = b"\x7f\x00\x02\x00"
 _ZPIXMAP = 2
 _ALL_PLANES = 0xFFFFFFFF
@@ -57,7 +60,7 @@ class Watcher:
     """Tells of every change of the screen, in a thread of its own, until the server is gone.
 
     Args:
-        changed: called after something was drawn.
+        changed: called after something was drawn, with the rows from and to which.
         reshaped: called after the pointer got another shape.
         lost: called once, at the end.
     """
@@ -66,7 +69,7 @@ class Watcher:
         self,
         sock: socket.socket,
         *,
-        changed: Callable[[], None],
+        changed: Callable[[int, int], None],
         reshaped: Callable[[], None],
         lost: Callable[[], None],
     ) -> None:
@@ -79,23 +82,26 @@ class Watcher:
             self._fixes.QueryVersion(4, 0).reply()
             self._damage = connection(xcffib.damage.key)
             self._damage.QueryVersion(1, 1).reply()
-            self._id = connection.generate_id()
-            level = xcffib.damage.ReportLevel.NonEmpty
-            self._damage.Create(self._id, root, level, is_checked=True).check()
+            # Every rectangle as it is drawn, so that only its rows need be looked at again.
+            level = xcffib.damage.ReportLevel.RawRectangles
+            number = connection.generate_id()
+            self._damage.Create(number, root, level, is_checked=True).check()
             self._fixes.SelectCursorInput(root, 1, is_checked=True).check()
         self._thread = threading.Thread(target=self._run, name="x11-watcher", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
         changed, reshaped, lost = self._calls
+        first, last = _NO_ROWS
         try:
             while True:
                 event = self._connection.wait_for_event()
                 if isinstance(event, xcffib.damage.NotifyEvent):
-                    # Emptied before it is told: what is drawn from here on is another change.
-                    self._damage.Subtract(self._id, 0, 0)
-                    self._connection.flush()
-                    changed()
+                    area = event.area
+                    first, last = min(first, area.y), max(last, area.y + area.height)
+                    if not event.level & _MORE:
+                        changed(first, last)
+                        first, last = _NO_ROWS
                 elif isinstance(event, xcffib.xfixes.CursorNotifyEvent):
                     reshaped()
         except (xcffib.XcffibException, xcffib.Error, OSError):
@@ -131,6 +137,7 @@ class Eye:
             self._shm.QueryVersion().reply()
             self._attach(sock)
         self._atoms: dict[str, int] = {}
+        self._mappings = 0
         sock.detach()
 
     def _attach(self, sock: socket.socket) -> None:
@@ -155,17 +162,26 @@ class Eye:
         self._shm.AttachFd(self._segment, False, is_checked=True).check()
         self._pixels: Bgrx = np.frombuffer(self._memory, np.uint8).reshape(height, width, 4)
 
-    def look(self) -> tuple[Bgrx, tuple[int, int]]:
-        """The pixels of now, valid until the next look, and where the pointer is."""
-        width, height = self.size
+    def look(self, first: int, last: int) -> tuple[Bgrx, tuple[int, int]]:
+        """The pixels of some rows of now, valid until the next look, and where the pointer is."""
+        width = self.size[0]
         with self._lock, _typed():
-            image = self._shm.GetImage(
-                self._root, 0, 0, width, height, _ALL_PLANES, _ZPIXMAP, self._segment, 0
-            )
             pointer = self._connection.core.QueryPointer(self._root)
-            image.reply()
+            if first < last:
+                self._shm.GetImage(
+                    self._root, 0, first, width, last - first, _ALL_PLANES, _ZPIXMAP,
+                    self._segment, first * width * 4,
+                ).reply()  # fmt: skip
             at = pointer.reply()
-        return self._pixels, (at.root_x, at.root_y)
+        return self._pixels[first:last], (at.root_x, at.root_y)
+
+    def layout_stamp(self) -> tuple[int, int]:
+        """Differs as soon as what the keys give has become something else."""
+        with self._lock, _typed():
+            mask = self._connection.core.QueryPointer(self._root).reply().mask
+            while (event := self._connection.poll_for_event()) is not None:
+                self._mappings += isinstance(event, x.MappingNotifyEvent)
+        return self._mappings, mask & (x.KeyButMask.Lock | _GROUPS)
 
     def cursor(self) -> Cursor:
         """The pointer's shape of now."""
@@ -216,9 +232,10 @@ class Eye:
         self._fake(_KEY_PRESS + (not down), code)
 
     def commit(self) -> None:
-        """Return when the server has taken all that was faked."""
+        """Send all that was faked; what is asked later is answered after it."""
         with self._lock, _typed():
-            self._connection.core.GetInputFocus().reply()
+            self._connection.flush()
+            self._connection.invalid()
 
     def held(self) -> tuple[list[int], list[int], bool]:
         """Keycodes and buttons that are down, and whether Caps Lock is on."""
