@@ -26,9 +26,15 @@ while :; do
 done
 """
 DESKTOP_SESSION = "/usr/lib/cua-gym/desktop-session"
-# What xfce4-session starts, but one after the other.
+# What xfce4-session starts, but one after the other. Programs that came before the settings drew
+# their text with other hinting, in one desktop of eight.
 _ALL_AT_ONCE = """
 xfsettingsd --disable-wm-check --no-daemon --replace &
+tries=0
+until xprop -root RESOURCE_MANAGER | grep -q Xft || [ $tries = 500 ]; do
+    sleep 0.01
+    tries=$((tries + 1))
+done
 xfwm4 &
 xfdesktop &
 xfce4-panel &

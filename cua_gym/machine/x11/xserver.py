@@ -196,10 +196,10 @@ class Eye:
         found: set[str] = set()
         for window in self._property(self._root, "_NET_CLIENT_LIST"):
             try:
-                attributes = self._core(lambda c, w=window: c.GetWindowAttributes(w))
+                attributes = self._ask("GetWindowAttributes", window)
                 if attributes.map_state == x.MapState.Viewable:
                     for atom in self._property(window, "_NET_WM_WINDOW_TYPE"):
-                        name = self._core(lambda c, a=atom: c.GetAtomName(a)).name
+                        name = self._ask("GetAtomName", atom).name
                         found.add(name.to_string().removeprefix("_NET_WM_WINDOW_TYPE_"))
             except MachineLost:
                 if self._connection.invalid():
@@ -210,14 +210,14 @@ class Eye:
     def _property(self, window: int, name: str) -> list[int]:
         atom = self._atoms.get(name)
         if atom is None:
-            atom = self._core(lambda c: c.InternAtom(False, len(name), name)).atom
+            atom = self._ask("InternAtom", False, len(name), name).atom
             self._atoms[name] = atom
-        reply = self._core(lambda c: c.GetProperty(False, window, atom, 0, 0, 4096))
+        reply = self._ask("GetProperty", False, window, atom, 0, 0, 4096)
         return [int(v) for v in reply.value.to_atoms()] if reply.format == 32 else []
 
-    def _core(self, request: Callable[[Any], Any]) -> Any:
+    def _ask(self, request: str, *arguments: Any) -> Any:
         with self._lock, _typed():
-            return request(self._connection.core).reply()
+            return getattr(self._connection.core, request)(*arguments).reply()
 
     def pointer_to(self, at: tuple[int, int]) -> None:
         """Move the pointer; `commit` sends it."""
@@ -248,9 +248,14 @@ class Eye:
         return codes, buttons, bool(mask & x.KeyButMask.Lock)
 
     def close(self) -> None:
-        """End the connection. Idempotent."""
+        """End the connection and give the memory back. Idempotent."""
         with self._lock:
             self._connection.disconnect()
+            self._pixels = np.zeros((0, 0, 4), np.uint8)
+            try:
+                self._memory.close()
+            except BufferError:
+                pass  # somebody copies from it just now; it goes with him
 
     def _fake(self, kind: int, detail: int, at_x: int = 0, at_y: int = 0) -> None:
         with self._lock, _typed():

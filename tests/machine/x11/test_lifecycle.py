@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from cua_gym.errors import MachineLost, StateMismatch
+from cua_gym.image.store import cache_root
 from cua_gym.machine.base import MachineSpec
 from cua_gym.machine.x11.machine import X11Machine
 from tests.machine.x11.conftest import start
@@ -49,10 +50,11 @@ def sandboxes() -> set[int]:
     return found
 
 
-def folders() -> set[str]:
-    """What lies in the places where such programs leave things."""
-    places = [Path(tempfile.gettempdir()), Path("/tmp"), Path("/tmp/.X11-unix"), Path("/run")]
-    return {str(p) for place in places if place.is_dir() for p in place.iterdir()}
+def kept() -> set[str]:
+    """Files of the cache but the images."""
+    root = cache_root()
+    names = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+    return {name for name in names if not name.startswith("images/")}
 
 
 def until(condition: object, what: str, seconds: float = 20) -> None:
@@ -64,11 +66,16 @@ def until(condition: object, what: str, seconds: float = 20) -> None:
 
 
 @pytest.mark.parametrize("when", ["starting", "running"])
-def test_a_killed_owner_leaves_nothing(when: str) -> None:
+def test_a_killed_owner_leaves_nothing(when: str, tmp_path: Path) -> None:
     """No process, mount or file, whether it was killed while it started one or later."""
     before, mounts = sandboxes(), Path("/proc/self/mounts").read_text()
-    left = folders()
-    owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True)
+    left = kept()
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
     assert owner.stdout is not None
     try:
         assert owner.stdout.readline() == "starting\n"
@@ -81,14 +88,23 @@ def test_a_killed_owner_leaves_nothing(when: str) -> None:
         owner.stdout.close()
     until(lambda: not sandboxes() - before, "the sandbox gone")
     assert Path("/proc/self/mounts").read_text() == mounts
-    assert folders() - left == set()
+    assert kept() - left == set()
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_starts_and_ends_leak_nothing() -> None:
+def counted() -> tuple[object, ...]:
+    """Descriptors, threads and children of this process, and sandboxes."""
+    fds = len(list(Path("/proc/self/fd").iterdir()))
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+    return fds, threading.active_count(), children, sandboxes()
+
+
+def test_starts_and_ends_leak_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Twenty of them leave no descriptor, thread, process or folder, and look all the same."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     start().close()
     gc.collect()
-    before = (len(os.listdir("/proc/self/fd")), threading.active_count(), sandboxes(), folders())  # noqa: PTH208
+    before, left = counted(), kept()
     first = None
     for _ in range(20):
         with start() as machine:
@@ -96,8 +112,9 @@ def test_starts_and_ends_leak_nothing() -> None:
         first = frame if first is None else first
         assert np.array_equal(first, frame)
     gc.collect()
-    after = (len(os.listdir("/proc/self/fd")), threading.active_count(), sandboxes(), folders())  # noqa: PTH208
-    assert after == before
+    assert counted() == before
+    assert kept() == left
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_several_threads_start_desktops_at_once() -> None:
