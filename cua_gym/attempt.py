@@ -39,7 +39,7 @@ class Attempt:
         variation: the task with its seed's parameters.
         folder: where the run is recorded.
         agent: a name for the record.
-        rule: what counts as settled after an action.
+        rule: what counts as settled after an action; None is what the kind of machine says.
         max_steps: instead of the task's own limit.
         max_seconds: instead of the task's own limit.
         keep_final_state: save the machine after the verdict, to be opened later.
@@ -78,7 +78,7 @@ class Attempt:
         self.human_steps = 0
         self.turns = Turns()
         self.meter: Callable[[], Mapping[str, Any]] = lambda: UNMETERED
-        self._rule = rule or Settle()
+        self._rule = rule
         self._keep_final_state = keep_final_state
         self._clock = clock or SystemClock()
         self._start = start

@@ -53,13 +53,15 @@ class DesktopEnv(gym.Env[Observation, Action]):
 
     Args:
         task: a bundled task's name, a task folder, or a loaded `Task`.
+        backend: ``"qemu"`` for a whole computer, ``"x11"`` for a light desktop, which a task must
+            allow; None is what the task says, a whole computer.
         render_mode: ``"rgb_array"`` or None.
         reward: ``"final"`` pays the score at the end; ``"progress"`` pays the change of the score
             after every step (it freezes and grades each time, about a second).
         runs: folder of the recorded runs.
         run: name of this run below ``runs``; the date and time when None.
         agent: the agent's name in the record.
-        settle: what counts as a settled screen.
+        settle: what counts as a settled screen; None is what the kind of computer says.
         max_steps: instead of the task's own limit.
         max_seconds: instead of the task's own limit.
         keep_final_state: save the machine after grading, to be opened later
@@ -69,7 +71,7 @@ class DesktopEnv(gym.Env[Observation, Action]):
             environments share. It is kept for a reset without a seed, or with the same one again.
 
     Raises:
-        TaskError: the task is unknown or invalid; nothing was started.
+        TaskError: the task is unknown, invalid or not for that backend; nothing was started.
         ValueError, TypeError: an option cannot be what it is.
     """
 
@@ -79,6 +81,7 @@ class DesktopEnv(gym.Env[Observation, Action]):
         self,
         task: str | Path | Task,
         *,
+        backend: Literal["qemu", "x11"] | None = None,
         render_mode: Literal["rgb_array"] | None = None,
         reward: Literal["final", "progress"] = "final",
         runs: str | Path = "runs",
@@ -100,7 +103,9 @@ class DesktopEnv(gym.Env[Observation, Action]):
             raise ValueError(f"max_steps is at least 1, not {max_steps!r}")
         if max_seconds is not None and not 0 < max_seconds < math.inf:
             raise ValueError(f"max_seconds is a time above 0, not {max_seconds!r}")
-        self.task = task if isinstance(task, Task) else find_task(task)
+        if backend not in (None, "qemu", "x11"):
+            raise ValueError(f"backend is 'qemu' or 'x11', not {backend!r}")
+        self.task = (task if isinstance(task, Task) else find_task(task)).on(backend)
         self.render_mode = render_mode
         self.observation_space = observation_space(self.task.spec.screen)
         self.action_space = ActionSpace(self.task.spec.screen, self.task.tool_policy)

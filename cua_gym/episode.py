@@ -22,7 +22,7 @@ from cua_gym.grading.evidence import collect
 from cua_gym.grading.grade import grade
 from cua_gym.grading.outcome import Outcome
 from cua_gym.grading.start import StartEvidence
-from cua_gym.machine.base import Machine
+from cua_gym.machine.base import Machine, State
 from cua_gym.machine.settle import Settle, Settled
 from cua_gym.machine.start import Prepare
 from cua_gym.performing import Performer
@@ -67,11 +67,12 @@ class Episode(Attempt):
             if self._at_start is None:
                 self._at_start = StartEvidence.of(self._machine, self.variation.probes, progress)
             self._phase = "act"
-            self._performer = self._hands_on(self._machine)
+            self._rule = rule = self._rule or self._machine.settle
+            self._performer = self._hands_on(self._machine, rule)
             frame = self._last = self._machine.screen.grab()
             self._recorder = Recorder(self.folder, self._machine.screen.size)
             self._began = self._clock.monotonic()
-            described = describe(self, self._rule)
+            described = describe(self, rule)
             if moment is None:
                 info = self._info(frame, settled=True, settle_s=0.0)
                 self._recorder.start(described, frame, info)
@@ -93,8 +94,8 @@ class Episode(Attempt):
 
         return prepare
 
-    def _hands_on(self, machine: Machine) -> Performer:
-        return Performer(machine, self.actions, self._rule, self._clock)
+    def _hands_on(self, machine: Machine, rule: Settle) -> Performer:
+        return Performer(machine, self.actions, rule, self._clock)
 
     # act
 
@@ -234,7 +235,7 @@ class Episode(Attempt):
 
         Raises:
             EpisodeOver: it had ended.
-            MachineError: the machine could not be saved; it goes on, or is lost.
+            MachineError: its kind cannot be saved, or this one could not; it goes on, or is lost.
         """
         with self.turns.turn("human", TURN_S):
             if self.done or self._recorder is None or self._at_start is None:
@@ -242,11 +243,20 @@ class Episode(Attempt):
             self._recorder.flush()
             seconds = self._clock.monotonic() - self._began
             key = f"step {self._line} of {self.folder.path.resolve()} {secrets.token_hex(8)}"
-            state = self.machine.snapshot(key)
+            state = self._saved(key)
             return Moment(
                 state, self.folder, self._line, self.steps, self.human_steps, seconds,
                 self._at_start,
             )  # fmt: skip
+
+    def _saved(self, key: str) -> State:
+        if not self.machine.saves_programs:
+            raise MachineError(
+                f"a machine of kind {self.machine.spec.backend!r} saves files, not what runs, so "
+                "this moment cannot be saved, forked or opened later; a whole computer (backend "
+                "'qemu') can"
+            )
+        return self.machine.snapshot(key)
 
     def restore(self, moment: Moment) -> Step:
         """Go back to a moment of this episode: machine, steps and time left are as they were.
@@ -263,7 +273,8 @@ class Episode(Attempt):
 
         def back(_: Performer) -> tuple[None, dict[str, Any]]:
             self.machine.restore(moment.state)
-            self._performer = self._hands_on(self.machine)  # its wires are others now
+            rule = self._rule or self.machine.settle
+            self._performer = self._hands_on(self.machine, rule)  # its wires are others now
             self._return_to(moment)
             return None, {"restored": moment.line}
 
@@ -354,7 +365,7 @@ class Episode(Attempt):
             # Whoever opens it wants programs that run.
             self.machine.thaw()
             key = f"final state of {self.folder.path.resolve()}"
-            self._verdict.final_state = self.machine.snapshot(key)
+            self._verdict.final_state = self._saved(key)
         except (MachineError, OSError) as error:
             self._verdict.lose("final_state", error)
         self._verdict.write()

@@ -216,3 +216,16 @@ def test_a_copy_that_does_not_start_takes_the_others_with_it(make: Make):
     _, _, _, truncated, info = env.step(a.Move(1, 1))
     assert not truncated
     assert "error" not in info
+
+
+def test_what_cannot_save_programs_is_not_saved(make: Make, monkeypatch: pytest.MonkeyPatch):
+    """Saving and forking are refused, and a final state is a loss, not a wrong desktop."""
+    monkeypatch.setattr(FakeMachine, "saves_programs", False)
+    env = make(keep_final_state=True)
+    half_way(env)
+    with pytest.raises(MachineError, match="saves files, not what runs"):
+        env.save()
+    with pytest.raises(MachineError, match="backend 'qemu'"):
+        env.fork(2)
+    assert env.evaluate().score is not None
+    assert [loss.what for loss in env.episode.losses] == ["final_state"]

@@ -22,6 +22,7 @@ def clean(everything: bool) -> None:
     from cua_gym.image.store import ImageStore
     from cua_gym.machine.qemu.reaper import reap
     from cua_gym.machine.qemu.states import StateStore
+    from cua_gym.machine.x11.states import FileStates
 
     for pid in reap():
         click.echo(f"ended the orphaned machine of process {pid}")
@@ -33,6 +34,8 @@ def clean(everything: bool) -> None:
         for folder, info, size, _ in states.list():
             gone = states.remove(folder)
             click.echo(f"{'removed' if gone else 'in use:'} state {info.key}, {size >> 20} MiB")
+    for folder in FileStates(cache_root() / "light", "").clear():
+        click.echo(f"removed the saved files {folder.name}")
     if everything:
         if (attempts := cache_root() / "gates").is_dir():
             AttemptStore(attempts, limit_bytes=0)

@@ -66,6 +66,7 @@ def findings() -> Iterator[Finding]:
     yield from _image_tools()
     yield _sandbox()
     yield _network()
+    yield _light_desktops()
     yield _video()
     yield _ffmpeg()
     yield _libvirt()
@@ -141,6 +142,16 @@ def _network() -> Finding:
     remedy = "" if open_too else "for open networks: apt-get install slirp4netns"
     said = "named hosts, open" if open_too else "named hosts"
     return Finding("networks", open_too, False, said, remedy)
+
+
+def _light_desktops() -> Finding:
+    from cua_gym.machine.x11.sandbox import unusable
+
+    why = unusable()
+    remedy = "run scripts/setup; only for tasks that allow the backend x11"
+    return Finding(
+        "light desktops", not why, False, why or "bwrap, Xvfb, overlays", remedy if why else ""
+    )
 
 
 def _video() -> Finding:

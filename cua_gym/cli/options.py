@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-__all__ = ["runs_option", "suite_option"]
+__all__ = ["backend_option", "runs_option", "suite_option"]
 
 runs_option = click.option(
     "--runs",
@@ -21,4 +21,11 @@ suite_option = click.option(
     "folder",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Folder with tasks/, evaluators/ and images/; by default the bundled one.",
+)
+
+backend_option = click.option(
+    "--backend",
+    type=click.Choice(["qemu", "x11"]),
+    help="Kind of computer: a whole one (qemu, the default), or a light desktop (x11), which a "
+    "task must allow.",
 )

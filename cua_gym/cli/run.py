@@ -7,12 +7,12 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from cua_gym.cli.answer import Answer, answering
-from cua_gym.cli.options import runs_option, suite_option
+from cua_gym.cli.options import backend_option, runs_option, suite_option
 from cua_gym.cli.progress import Progress, printable
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ Examples:
     show_default=True,
     help="Attempts of each task, agent and seed.",
 )
+@backend_option
 @runs_option
 @suite_option
 @click.option("--view", is_flag=True, help="Print a link to look on, and to take over.")
@@ -71,6 +72,7 @@ def run(
     agents: tuple[str, ...],
     seeds: tuple[int, ...],
     repeat: int,
+    backend: Literal["qemu", "x11"] | None,
     runs: Path,
     folder: Path | None,
     view: bool,
@@ -92,7 +94,7 @@ def run(
     with answering() as answer:
         suite = None if folder is None else Suite(folder)
         plan = Plan(
-            tasks=[find_task(name, suite) for name in tasks],
+            tasks=[find_task(name, suite).on(backend) for name in tasks],
             agents=_agents(agents),
             runs=runs,
             run=new_run(runs),

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from cua_gym.cli.answer import answering
-from cua_gym.cli.options import runs_option, suite_option
+from cua_gym.cli.options import backend_option, runs_option, suite_option
 from cua_gym.cli.progress import Progress
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ Examples:
     help="Chooses the task's variation.",
 )
 @click.option("--agent", default="outside", show_default=True, help="Its name in the record.")
+@backend_option
 @runs_option
 @suite_option
 @click.option(
@@ -59,6 +60,7 @@ def serve(
     http: str,
     seed: int,
     agent: str,
+    backend: Literal["qemu", "x11"] | None,
     runs: Path,
     folder: Path | None,
     as_json: bool,
@@ -80,7 +82,8 @@ def serve(
     port = _loopback_port(http)
     progress = Progress()
     with answering() as answer:
-        variation = find_task(task, None if folder is None else Suite(folder)).variation(seed)
+        found = find_task(task, None if folder is None else Suite(folder)).on(backend)
+        variation = found.variation(seed)
         try:
             at = bound(port)
         except OSError as error:

@@ -21,12 +21,13 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from cua_gym.errors import ImageError
-from cua_gym.image.contain import Runner, acts_as_root, tool_path
+from cua_gym.image.contain import Runner
 from cua_gym.image.disk import convert, make_raw_disk, sha256_of
 from cua_gym.image.manifest import Accounts, Hypervisor, Manifest
 from cua_gym.image.recipe import Recipe
 from cua_gym.image.sources import host_apt_options, host_codename, host_sources, sources_for
 from cua_gym.image.workshop import remove_tree
+from cua_gym.machine.contain import acts_as_root, tool_path
 
 __all__ = ["HOST_PACKAGES", "build", "missing_host_tools", "steps_archive"]
 

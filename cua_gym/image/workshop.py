@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from cua_gym.errors import ImageError
-from cua_gym.image.contain import contained
+from cua_gym.machine.contain import contained
 
 __all__ = ["grave", "locked", "remove_tree", "sweep", "workshop"]
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntFlag
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,9 @@ import numpy.typing as npt
 from cua_gym.machine.keymap import Keymap
 from cua_gym.machine.network.policy import Network
 from cua_gym.turns import Stop
+
+if TYPE_CHECKING:
+    from cua_gym.machine.settle import Settle
 
 __all__ = [
     "Button",
@@ -46,12 +49,13 @@ class MachineSpec:
     """The whole request for a computer; equal specs may share one, one after the other.
 
     Attributes:
+        backend: ``qemu`` is a whole computer, ``x11`` a light desktop in a container.
         network: ``"none"``, ``"open"``, or the hosts that it may reach, such as
             ``("example.org", "*.example.net:8080")`` (`cua_gym.machine.network.policy`). The host's
             loopback is never reached.
     """
 
-    backend: Literal["qemu", "fake"] = "qemu"
+    backend: Literal["qemu", "x11", "fake"] = "qemu"
     image: str = "debian-12"
     cpus: int = 2
     memory_mb: int = 2048
@@ -161,6 +165,10 @@ class Input(Protocol):
     @property
     def position(self) -> tuple[int, int]:
         """Pointer position last asked for."""
+
+    @property
+    def press_s(self) -> float:
+        """How long a key or button stays down to be seen by programs, in seconds."""
 
     def pointer(self, x: int, y: int, buttons: Button = Button.NONE) -> None:
         """Put the pointer on pixel (x, y) with exactly these buttons down.
@@ -402,8 +410,19 @@ class Machine(Protocol):
     def kept(self) -> Path | None:
         """Folder of what was kept with the start state that it began from, if there is one."""
 
+    @property
+    def settle(self) -> Settle:
+        """What counts as settled after an action, on this kind of machine."""
+
+    @property
+    def saves_programs(self) -> bool:
+        """Whether `snapshot` saves running programs too, and not files alone."""
+
     def snapshot(self, key: str) -> State:
-        """Save this moment under ``key``; the machine goes on, briefly paused."""
+        """Save this moment under ``key``; the machine goes on, briefly paused.
+
+        Without `saves_programs` that is its files: who restores them begins a fresh session.
+        """
 
     def restore(self, state: State) -> None:
         """Become the saved moment: clock right, keys up, fresh entropy, correct first frame.

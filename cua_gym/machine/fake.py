@@ -24,6 +24,7 @@ from cua_gym.machine.admission import Room, take_room
 from cua_gym.machine.base import Button, Frame, MachineSpec, Rgb, State
 from cua_gym.machine.keyboard import canonical
 from cua_gym.machine.local_shell import LocalShell, copy_folder
+from cua_gym.machine.settle import Settle
 from cua_gym.machine.tree import remove_tree
 
 __all__ = ["BUTTON_BOX", "FAKE_MB", "FakeMachine"]
@@ -39,6 +40,9 @@ class FakeMachine:
     """Screen, Input and Machine in one; ``screen`` and ``input`` are itself."""
 
     kept: Path | None = None
+    settle = Settle()
+    saves_programs = True
+    press_s = 0.02
 
     def __init__(self, spec: MachineSpec) -> None:
         self.spec = spec

@@ -1,7 +1,7 @@
-"""The streams of one host process: pipes, or a pseudo terminal of the standard library.
+"""The streams of one process as descriptors of ours: pipes, or a pseudo terminal.
 
-Responsible for starting it, and for waits on it that end when somebody says so: a job left behind
-may hold a pipe open for ever. Leaves what the bytes mean to `process`.
+Responsible for waits on them that end when somebody says so (a job left behind may hold a pipe open
+for ever), and for starting a host process. Leaves what the bytes mean to `process`.
 """
 
 from __future__ import annotations
@@ -17,55 +17,21 @@ from typing import cast
 from cua_gym.machine.base import Stream
 from cua_gym.machine.commands import TOKEN_NAME, Command, kill_argv
 
-__all__ = ["LocalWire", "kill_local"]
+__all__ = ["FileWire", "LocalWire", "kill_local"]
 
 _READ = 64 << 10
 
 
-class LocalWire:
-    """A `cua_gym.machine.process.Wire` to a new host process.
+class FileWire:
+    """The half of a `cua_gym.machine.process.Wire` that reads and writes.
 
     Args:
-        command: what the process does.
-        terminal: columns and rows of its terminal; None makes three pipes.
-
-    Raises:
-        OSError: it could not be started.
+        feed, output, errors: ours from here on; a terminal's are one and the same.
     """
 
-    def __init__(self, command: Command, terminal: tuple[int, int] | None) -> None:
-        self._token = command.token
-        argv: list[str | bytes] = ["sh", "-c", command.line]
-        if terminal is None:
-            self._process = subprocess.Popen(
-                argv,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-                bufsize=0,
-            )
-            pipes = (self._process.stdin, self._process.stdout, self._process.stderr)
-            self._input, self._output, self._errors = cast("tuple[FileIO, ...]", pipes)
-        else:
-            ours, theirs = os.openpty()
-            self._input = self._output = self._errors = FileIO(ours, "r+")
-            try:
-                self.resize(*terminal)
-                self._process = subprocess.Popen(
-                    # setsid makes it the leader of a new session, whose terminal this is; Ctrl-C
-                    # is heard there even if whoever started us made us deaf to it
-                    ["env", "--default-signal=INT,QUIT", "setsid", "-c", *argv],
-                    stdin=theirs,
-                    stdout=theirs,
-                    stderr=theirs,
-                )
-            except OSError:
-                self._input.close()
-                raise
-            finally:
-                os.close(theirs)
-        os.set_blocking(self._input.fileno(), False)
+    def __init__(self, feed: FileIO, output: FileIO, errors: FileIO) -> None:
+        self._input, self._output, self._errors = feed, output, errors
+        os.set_blocking(feed.fileno(), False)
         self._stopped, self._stop = socket.socketpair()
 
     def read(self, stream: Stream) -> bytes:
@@ -96,6 +62,68 @@ class LocalWire:
         """See `cua_gym.machine.process.Wire.resize`."""
         termios.tcsetwinsize(self._input.fileno(), (rows, columns))
 
+    def stop(self) -> None:
+        """See `cua_gym.machine.process.Wire.stop`."""
+        self._stop.close()
+
+    def free(self) -> None:
+        """See `cua_gym.machine.process.Wire.free`."""
+        for file in (self._input, self._output, self._errors, self._stopped):
+            file.close()
+
+    def _ready(self, file: FileIO, event: int) -> bool:
+        """Wait until a file is ready; False once stopped."""
+        poll = select.poll()
+        poll.register(file, event)
+        poll.register(self._stopped, select.POLLIN)
+        return self._stopped.fileno() not in dict(poll.poll())
+
+
+class LocalWire(FileWire):
+    """A `cua_gym.machine.process.Wire` to a new host process.
+
+    Args:
+        command: what the process does.
+        terminal: columns and rows of its terminal; None makes three pipes.
+
+    Raises:
+        OSError: it could not be started.
+    """
+
+    def __init__(self, command: Command, terminal: tuple[int, int] | None) -> None:
+        self._token = command.token
+        argv: list[str | bytes] = ["sh", "-c", command.line]
+        if terminal is None:
+            self._process = subprocess.Popen(
+                argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+                bufsize=0,
+            )
+            pipes = (self._process.stdin, self._process.stdout, self._process.stderr)
+            files = cast("tuple[FileIO, FileIO, FileIO]", pipes)
+        else:
+            ours, theirs = os.openpty()
+            files = (FileIO(ours, "r+"),) * 3
+            try:
+                termios.tcsetwinsize(ours, (terminal[1], terminal[0]))
+                self._process = subprocess.Popen(
+                    # setsid makes it the leader of a new session, whose terminal this is; Ctrl-C
+                    # is heard there even if whoever started us made us deaf to it
+                    ["env", "--default-signal=INT,QUIT", "setsid", "-c", *argv],
+                    stdin=theirs,
+                    stdout=theirs,
+                    stderr=theirs,
+                )
+            except OSError:
+                files[0].close()
+                raise
+            finally:
+                os.close(theirs)
+        super().__init__(*files)
+
     def status(self) -> int:
         """See `cua_gym.machine.process.Wire.status`."""
         code = self._process.wait()
@@ -105,23 +133,11 @@ class LocalWire:
         """See `cua_gym.machine.process.Wire.kill`."""
         kill_local(self._token)
 
-    def stop(self) -> None:
-        """See `cua_gym.machine.process.Wire.stop`."""
-        self._stop.close()
-
     def free(self) -> None:
         """See `cua_gym.machine.process.Wire.free`."""
-        for file in (self._input, self._output, self._errors, self._stopped):
-            file.close()
+        super().free()
         self._process.kill()  # the wrapper, which has nothing left to do
         self._process.wait()
-
-    def _ready(self, file: FileIO, event: int) -> bool:
-        """Wait until a file is ready; False once stopped."""
-        poll = select.poll()
-        poll.register(file, event)
-        poll.register(self._stopped, select.POLLIN)
-        return self._stopped.fileno() not in dict(poll.poll())
 
 
 def kill_local(token: str, name: str = TOKEN_NAME) -> None:

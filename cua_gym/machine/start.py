@@ -25,7 +25,8 @@ def start_machine(
     """A running machine in the start state ``key``.
 
     The first time, ``prepare`` runs on a machine in its image's ready state and the result is
-    saved under ``key``; afterwards it is restored and ``prepare`` is not called.
+    saved under ``key``; afterwards it is restored and ``prepare`` is not called. A light desktop
+    (``x11``) cannot save its programs: ``prepare`` runs each time.
 
     Args:
         key: names the start state among all of this image and spec; None is the ready state.
@@ -57,11 +58,25 @@ def start_machine(
             raise
         return fake
     # A kind of computer brings its own imports; users of one need not load the others.
+    from cua_gym.cache import cache_root
     from cua_gym.image.recipe import bundled_images
     from cua_gym.image.store import ImageStore
-    from cua_gym.machine.qemu.machine import QemuMachine
 
     image = ImageStore(search=(*recipes, bundled_images())).get(spec.image)
+    if spec.backend == "x11":
+        from cua_gym.image.rootfs import root_filesystem
+        from cua_gym.machine.x11.machine import X11Machine
+
+        return X11Machine.start(
+            spec,
+            prepare=prepare,
+            state=state,
+            image=image,
+            root=root_filesystem(image, progress),
+            states=cache_root() / "light",
+        )
+    from cua_gym.machine.qemu.machine import QemuMachine
+
     return QemuMachine.start(
         spec, key=key, prepare=prepare, state=state, image=image, progress=progress
     )
@@ -76,6 +91,10 @@ def machine_mb(spec: MachineSpec) -> int:
         from cua_gym.machine.fake import FAKE_MB
 
         return FAKE_MB
+    if spec.backend == "x11":
+        from cua_gym.machine.x11.machine import LIGHT_MB
+
+        return LIGHT_MB
     from cua_gym.machine.qemu.process import working_mb
 
     return working_mb(spec.memory_mb)

@@ -177,6 +177,8 @@ class VncScreen:
 class VncInput:
     """`cua_gym.machine.base.Input` over VNC."""
 
+    press_s = 0.02  # as for the guest of any hypervisor: it samples its input devices
+
     def __init__(
         self,
         wire: VncWire,

@@ -73,6 +73,23 @@ class Task:
     discovered: Mapping[str, str]
     hash: str
 
+    def on(self, backend: Literal["qemu", "x11"] | None) -> Task:
+        """The task on that kind of computer; None leaves it as it is.
+
+        Raises:
+            TaskError: it needs a whole one.
+        """
+        if backend == "x11" and self.backend != "any":
+            raise TaskError(
+                f"{self.name} needs a whole computer, which a light desktop is not: "
+                f"{self.folder / 'task.toml'} says backend = {self.backend!r}. Run it with "
+                "backend 'qemu'; or, if its programs and setup do without systemd and it was "
+                "tried, let the file say backend = 'any'"
+            )
+        if backend is None:
+            return self
+        return replace(self, spec=replace(self.spec, backend=backend))
+
     @property
     def images(self) -> Path:
         """The suite's recipes, searched before the bundled ones; it need not exist."""

@@ -10,8 +10,9 @@ import pytest
 
 from cua_gym.errors import ImageError
 from cua_gym.image.build import missing_host_tools
-from cua_gym.image.contain import Runner, tool_path
+from cua_gym.image.contain import Runner
 from cua_gym.image.disk import convert, make_raw_disk, mke2fs_command, write_mbr
+from cua_gym.machine.contain import tool_path
 
 BOOT = bytes([0xEB]) + b"\x63" * 509 + b"\x55\xaa"
 CORE = bytes(range(256)) * 200

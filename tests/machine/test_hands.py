@@ -20,6 +20,7 @@ class Notebook:
     def __init__(self) -> None:
         self.events: list[tuple[object, ...]] = []
         self.position = (0, 0)
+        self.press_s = 0.02
         self.fail_on: tuple[object, ...] | None = None
         self.layout: Keymap | None = None
 

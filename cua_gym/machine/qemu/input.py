@@ -1,26 +1,26 @@
 """Hands on a QEMU guest: the absolute tablet and the keyboard, by QMP.
 
-Responsible for pixel-exact pointing, raw keys, one driver at a time and letting go of everything.
+Responsible for pixel-exact pointing, raw keys and letting go of everything.
 How text becomes keys is `cua_gym.machine.text`'s.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cua_gym.errors import ActionError, MachineBusy, MachineError, MachineLost
+from cua_gym.errors import ActionError, MachineError, MachineLost
 from cua_gym.machine.base import Button
 from cua_gym.machine.guest_ops import Ops
 from cua_gym.machine.keyboard import KEYS, canonical
 from cua_gym.machine.keymap import Keymap
+from cua_gym.machine.one_driver import OneDriver
 from cua_gym.machine.qemu.qmp import Qmp
 from cua_gym.machine.qemu.screen import LiveScreen
 from cua_gym.machine.text import type_text
 
-__all__ = ["OneDriver", "QemuInput"]
+__all__ = ["QemuInput"]
 
 _AXIS_MAX = 0x7FFF  # QEMU's INPUT_EVENT_ABS_MAX
 
@@ -34,32 +34,11 @@ _BUTTONS = {
 _X_LOCK_MASK = 2
 
 
-class OneDriver:
-    """Lets one thread in at a time; a second one gets an error instead of waiting."""
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-
-    @contextmanager
-    def hold(self, what: str) -> Iterator[None]:
-        """Drive the machine for the length of a ``with`` block.
-
-        Raises:
-            MachineBusy: another thread drives it.
-        """
-        if not self._lock.acquire(blocking=False):
-            raise MachineBusy(
-                f"{what} came while another thread drives this machine; their events would have "
-                "been mixed. Give each agent a machine of its own, or take turns"
-            )
-        try:
-            yield
-        finally:
-            self._lock.release()
-
-
 class QemuInput:
     """`cua_gym.machine.base.Input` of one QEMU process."""
+
+    # A guest samples its input devices: a press and release in the same poll can vanish.
+    press_s = 0.02
 
     def __init__(
         self,

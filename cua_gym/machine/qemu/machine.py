@@ -24,17 +24,19 @@ from cua_gym.machine.admission import Room, take_room
 from cua_gym.machine.base import MachineSpec, State
 from cua_gym.machine.channel import ControlChannel
 from cua_gym.machine.guest_agent import GuestAgent
+from cua_gym.machine.one_driver import OneDriver
 from cua_gym.machine.qemu.accelerator import Host, choose_machine_type, probe
 from cua_gym.machine.qemu.boot import wait_until_ready
 from cua_gym.machine.qemu.disk import BaseDisk
 from cua_gym.machine.qemu.engine import Engine
 from cua_gym.machine.qemu.greeting import HELLO_S, greet
 from cua_gym.machine.qemu.hardware import Hardware
-from cua_gym.machine.qemu.input import OneDriver, QemuInput
+from cua_gym.machine.qemu.input import QemuInput
 from cua_gym.machine.qemu.process import booting_mb, working_mb
 from cua_gym.machine.qemu.reaper import reap
 from cua_gym.machine.qemu.screen import LiveScreen
 from cua_gym.machine.qemu.states import KEPT, Lease, StateInfo, StateStore
+from cua_gym.machine.settle import Settle
 from cua_gym.machine.ssh import SshShell
 
 if TYPE_CHECKING:
@@ -56,6 +58,9 @@ Progress = Callable[[str], None]
 
 class QemuMachine:
     """One virtual computer. `start` makes one; everything else is the protocol."""
+
+    settle = Settle()
+    saves_programs = True
 
     def __init__(
         self, spec: MachineSpec, image: Image, host: Host, hardware: Hardware, store: StateStore

@@ -6,23 +6,19 @@ signal, owner's identity in the name) and for the descriptors that cross. It kno
 
 from __future__ import annotations
 
-import functools
 import os
-import queue
 import signal
 import socket
 import subprocess
 import threading
-import uuid
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import Future
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
 
 from cua_gym.errors import MachineError
+from cua_gym.machine.identity import owner_name
 from cua_gym.machine.qemu.disk import chain
 from cua_gym.machine.qemu.hardware import Hardware
+from cua_gym.machine.spawner import spawn
 
 __all__ = [
     "SANDBOX_UID",
@@ -30,7 +26,6 @@ __all__ = [
     "QemuProcess",
     "booting_mb",
     "drop_privileges",
-    "owner_name",
     "working_mb",
 ]
 
@@ -145,7 +140,7 @@ class QemuProcess:
         words = [*command.place, *drop_privileges(kvm_group), command.binary]
         words += [*name, *command.arguments]
         try:
-            self._process = _spawner(os.getpid()).run(words, command.fds)
+            self._process = spawn(words, command.fds)
         except FileNotFoundError as error:
             raise MachineError(
                 f"{error.filename} is not installed; apt install qemu-system-x86 util-linux"
@@ -229,71 +224,3 @@ def drop_privileges(kvm_group: int | None = None) -> list[str]:
         words += ["--reuid", str(SANDBOX_UID), "--regid", str(SANDBOX_UID), "--no-new-privs"]
         words += ["--clear-groups"] if kvm_group is None else ["--groups", str(kvm_group)]
     return [*words, "--"]
-
-
-def owner_name() -> str:
-    """A guest name that says who owns it: pid namespace, pid, start time of the pid, and an id."""
-    pid = os.getpid()
-    namespace = Path("/proc/self/ns/pid").stat().st_ino
-    return f"cua-gym-{namespace}-{pid}-{start_time(pid)}-{uuid.uuid4().hex[:8]}"
-
-
-def start_time(pid: int) -> int | None:
-    """Start time of a process in clock ticks since boot; with the pid it is unique; None if gone.
-
-    Source: proc(5), field 22 of ``/proc/PID/stat``; the second field may hold anything.
-    """
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    fields = text.rpartition(")")[2].split()
-    return None if fields[0] in "ZX" else int(fields[19])
-
-
-class _Spawner:
-    """Starts processes from one thread that lives as long as this process.
-
-    The parent-death signal fires when the *thread* that forked ends, so a worker thread must
-    never fork for itself.
-    """
-
-    def __init__(self) -> None:
-        self._jobs: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = queue.SimpleQueue()
-        threading.Thread(target=self._serve, name="cua-gym-spawner", daemon=True).start()
-
-    def run(self, words: Sequence[str], fds: Sequence[int]) -> subprocess.Popen[bytes]:
-        """Start a process that inherits ``fds`` and whose stderr is a pipe."""
-
-        def start() -> subprocess.Popen[bytes]:
-            return subprocess.Popen(
-                words,
-                pass_fds=fds,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.PIPE,
-                bufsize=0,
-                cwd="/",
-                # Ctrl-C in the terminal is for us; we end QEMU in order.
-                process_group=0,
-                env={"PATH": os.environ.get("PATH", os.defpath), "HOME": "/", "LC_ALL": "C"},
-            )
-
-        future: Future[subprocess.Popen[bytes]] = Future()
-        self._jobs.put((future, start))
-        return future.result()
-
-    def _serve(self) -> None:
-        while True:
-            future, job = self._jobs.get()
-            try:
-                future.set_result(job())
-            except Exception as error:  # handed to the caller, who raises it
-                future.set_exception(error)
-
-
-@functools.cache
-def _spawner(pid: int) -> _Spawner:
-    """The spawner of process ``pid``: a fork has no threads, so it needs its own."""
-    del pid
-    return _Spawner()

@@ -8,15 +8,12 @@ process has the pid *and* the start time of the name.
 from __future__ import annotations
 
 import os
-import re
 import signal
 from pathlib import Path
 
-from cua_gym.machine.qemu.process import start_time
+from cua_gym.machine.identity import orphaned
 
 __all__ = ["reap"]
-
-_NAME = re.compile(rb"guest=cua-gym-(\d+)-(\d+)-(\d+)-[0-9a-f]{8}")
 
 
 def reap() -> list[int]:
@@ -45,12 +42,9 @@ def reap() -> list[int]:
 def _orphaned(pid: int) -> bool:
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        match = _NAME.fullmatch(words[words.index(b"-name") + 1])
-        if match is None:
-            return False
+        name = words[words.index(b"-name") + 1].decode("ascii")
         # Only as root, or for our own account, may the link of another's namespace be read.
-        namespaces = {Path(f"/proc/{p}/ns/pid").stat().st_ino for p in ("self", pid)}
+        ours, its = (Path(f"/proc/{p}/ns/pid").stat().st_ino for p in ("self", pid))
     except (OSError, ValueError, IndexError):
         return False
-    namespace, owner, started = (int(group) for group in match.groups())
-    return namespaces == {namespace} and start_time(owner) != started
+    return ours == its and name.startswith("guest=") and orphaned(name.removeprefix("guest="))

@@ -16,11 +16,12 @@ import pytest
 
 from cua_gym.errors import MachineError, MachineLost, OutOfSpace
 from cua_gym.machine.base import MachineSpec
+from cua_gym.machine.identity import owner_name, start_time
 from cua_gym.machine.qemu.accelerator import Host
 from cua_gym.machine.qemu.disk import BaseDisk
 from cua_gym.machine.qemu.engine import Engine
 from cua_gym.machine.qemu.hardware import Hardware
-from cua_gym.machine.qemu.process import SANDBOX_UID, owner_name, start_time
+from cua_gym.machine.qemu.process import SANDBOX_UID
 from cua_gym.machine.qemu.reaper import reap
 from cua_gym.machine.qemu.screen import LiveScreen
 from cua_gym.machine.qemu.states import StateInfo, StateStore

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from cua_gym.errors import ActionError, MachineBusy, MachineLost, UnknownKey
 from cua_gym.machine.base import Button
-from cua_gym.machine.qemu.input import OneDriver, QemuInput, _axis
+from cua_gym.machine.one_driver import OneDriver
+from cua_gym.machine.qemu.input import QemuInput, _axis
 from cua_gym.machine.qemu.screen import LiveScreen
 
 

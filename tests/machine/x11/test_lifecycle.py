@@ -1,0 +1,204 @@
+"""What is left of light desktops when they end, however they end: nothing."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cua_gym.errors import MachineLost, StateMismatch
+from cua_gym.image.store import cache_root
+from cua_gym.machine.base import MachineSpec
+from cua_gym.machine.x11.machine import X11Machine
+from tests.machine.x11.conftest import start
+
+pytestmark = [pytest.mark.x11, pytest.mark.slow]
+
+OWNER = """
+import sys, time
+from cua_gym.machine.base import MachineSpec
+from cua_gym.machine.start import start_machine
+print("starting", flush=True)
+machine = start_machine(MachineSpec(backend="x11"))
+print(machine.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def sandboxes() -> set[int]:
+    """Processes of any sandbox: those of its ids, and those that hold one."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes()
+                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
+            except OSError:
+                continue
+            if (b"supervisor.py" in words or b"x11/box.sh" in words) and state != "Z":
+                found.add(int(entry.name))
+    return found
+
+
+def kept() -> set[str]:
+    """Files of the cache but the images."""
+    root = cache_root()
+    names = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+    return {name for name in names if not name.startswith("images/")}
+
+
+def until(condition: object, what: str, seconds: float = 20) -> None:
+    """Poll until it holds."""
+    end = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < end, f"still not: {what}"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("when", ["starting", "running"])
+def test_a_killed_owner_leaves_nothing(when: str, tmp_path: Path) -> None:
+    """No process, mount or file, whether it was killed while it started one or later."""
+    before, mounts = sandboxes(), Path("/proc/self/mounts").read_text()
+    left = kept()
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert owner.stdout is not None
+    try:
+        assert owner.stdout.readline() == "starting\n"
+        if when == "running":
+            assert int(owner.stdout.readline())
+        until(lambda: sandboxes() - before, "a sandbox", 60)
+    finally:
+        owner.kill()
+        owner.wait()
+        owner.stdout.close()
+    until(lambda: not sandboxes() - before, "the sandbox gone")
+    assert Path("/proc/self/mounts").read_text() == mounts
+    assert kept() - left == set()
+    assert list(tmp_path.iterdir()) == []
+
+
+def counted() -> tuple[object, ...]:
+    """Descriptors, threads and children of this process, and sandboxes."""
+    fds = len(list(Path("/proc/self/fd").iterdir()))
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+    return fds, threading.active_count(), children, sandboxes()
+
+
+def test_starts_and_ends_leak_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty of them leave no descriptor, thread, process or folder, and look all the same."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    start().close()
+    gc.collect()
+    before, left = counted(), kept()
+    first = None
+    for _ in range(20):
+        with start() as machine:
+            frame = machine.screen.grab().rgb
+        first = frame if first is None else first
+        assert np.array_equal(first, frame)
+    gc.collect()
+    assert counted() == before
+    assert kept() == left
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_several_threads_start_desktops_at_once() -> None:
+    """Each gets its own."""
+    with ThreadPoolExecutor(4) as pool:
+        machines = list(pool.map(lambda _: start(), range(4)))
+        try:
+            for number, machine in enumerate(machines):
+                machine.shell.write("/tmp/number", str(number).encode())
+            assert [m.shell.read("/tmp/number") for m in machines] == [b"0", b"1", b"2", b"3"]
+        finally:
+            list(pool.map(lambda m: m.close(), machines))
+
+
+@pytest.mark.parametrize("victim", ["python3", "Xvfb"])
+def test_a_dead_part_is_named(victim: str) -> None:
+    """When the sandbox or its X server has died, users hear of it, and closing is clean."""
+    with start() as machine:
+        names = {Path(f"/proc/{pid}/comm").read_text().strip(): pid for pid in _below(machine.pid)}
+        os.kill(names[victim], signal.SIGKILL)
+        until(lambda: _lost(machine), "told that it is gone")
+
+
+def test_a_state_is_its_files(shared: X11Machine) -> None:
+    """A saved state is files; another machine begins a fresh session over them."""
+    shared.shell.write("/home/user/Documents/kept.txt", b"kept")
+    shared.shell.write("/etc/kept.conf", b"too", user="root")
+    shared.shell.remove("/home/user/Music")
+    program = shared.shell.start(["sleep", "7177"])
+    state = shared.snapshot("files")
+    assert program.exit is None
+    program.close()
+    with start(state=state) as other:
+        assert other.shell.read("/home/user/Documents/kept.txt") == b"kept"
+        assert other.shell.read("/etc/kept.conf") == b"too"
+        with pytest.raises(FileNotFoundError):
+            other.shell.stat("/home/user/Music")
+        assert other.shell.run(["pgrep", "-f", "sleep 7177$"]).exit == 1
+        assert other.shell.stat("/home/user/Documents/kept.txt").kind == "file"
+        owner = other.shell.run(["stat", "-c", "%U", "/home/user/Documents/kept.txt"]).text
+        assert owner == "user\n"
+        shared.discard(state)
+        assert other.shell.read("/etc/kept.conf") == b"too"
+    with pytest.raises(StateMismatch, match="make it again"):
+        shared.restore(state)
+
+
+def test_a_state_of_another_size_is_refused(shared: X11Machine) -> None:
+    """Found before anything is ended."""
+    state = shared.snapshot("refused")
+    other = type(state)(MachineSpec(backend="x11", screen=(800, 600)), state.key, state.folder)
+    with pytest.raises(StateMismatch):
+        shared.restore(other)
+    assert shared.shell.run("echo on").text == "on\n"
+    shared.discard(state)
+
+
+def test_prepare_runs_for_each_desktop() -> None:
+    """Nothing but doing it again brings back what it launched."""
+    calls = []
+
+    def prepare(machine: object) -> None:
+        calls.append(machine)
+
+    for _ in range(2):
+        start(key="again", prepare=prepare).close()
+    assert len(calls) == 2
+
+
+def _lost(machine: X11Machine) -> bool:
+    try:
+        machine.check()
+        machine.screen.grab()
+    except MachineLost as error:
+        return "gone" in str(error)
+    return False
+
+
+def _below(pid: int) -> list[int]:
+    found = [pid]
+    for one in found:
+        try:
+            text = Path(f"/proc/{one}/task/{one}/children").read_text()
+        except OSError:
+            continue
+        found += [int(child) for child in text.split()]
+    return found
