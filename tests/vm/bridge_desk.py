@@ -107,8 +107,8 @@ class BridgeDesk(Desk):
         """With a shell as an oracle does; else until the program is idle and the screen at rest."""
         if self._shell is None:
             self.nodes(app=self._app)  # a busy program answers when it is done
-            facts = self._desktop.facts("wait", seconds=timeout_s / 2, until_settled=True)
-            assert facts["settled"]
+            seconds = min(60.0, timeout_s / 2)  # one call waits no longer
+            assert self._desktop.facts("wait", seconds=seconds, until_settled=True)["settled"]
             return
         script = f"until {{ {command}\n}}; do sleep 0.3; done"
         assert not self._shell.facts("run", command=script, timeout_s=timeout_s)["timed_out"]
