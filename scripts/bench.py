@@ -26,6 +26,7 @@ import anyio
 import anyio.to_thread
 import httpx2
 import numpy as np
+from bench_light import light
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
@@ -339,6 +340,7 @@ def main() -> None:
     steps(table, count)
     bridges(table, count)
     many(table, reference)
+    light(table.add, 5 if args.quick else 10)
     if not args.quick:
         table.add("cold boot to a desktop at rest", list(cold_boots(2)), "s")
     rows = table.rows

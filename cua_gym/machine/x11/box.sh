@@ -11,7 +11,9 @@ root=$1 first=$2 size=$3 screen=$4 display=$5 files=$6 control=$7
 shift 7
 
 cd "$root" # by "." it may have any name: commas and colons are mount's own
-mount -t tmpfs -o "size=${size}m,mode=1777" cua-gym /tmp
+# Inode numbers of 32 bits leave room for xino, without which a file and its folder are on different
+# devices: file managers then copy what is dragged instead of moving it.
+mount -t tmpfs -o "size=${size}m,mode=1777,inode32" cua-gym /tmp
 mkdir -m 1777 /tmp/.X11-unix
 mkdir -m 711 /tmp/box
 mkdir -m 755 /tmp/box/upper /tmp/box/work /tmp/box/root
@@ -19,7 +21,7 @@ chown "$first:$first" /tmp/box/upper
 if [ "$files" != - ]; then
     tar -x --xattrs --xattrs-include='*' --numeric-owner -p -C /tmp/box/upper -f "/proc/self/fd/$files"
 fi
-layers=lowerdir=.,upperdir=/tmp/box/upper,workdir=/tmp/box/work
+layers=lowerdir=.,upperdir=/tmp/box/upper,workdir=/tmp/box/work,xino=on
 mount -t overlay -o "$layers" cua-gym /tmp/box/root 2> /dev/null ||
     mount -t overlay -o "$layers,userxattr" cua-gym /tmp/box/root
 cd /tmp/box

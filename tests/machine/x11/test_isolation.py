@@ -197,6 +197,15 @@ def test_two_desktops_do_not_meet(shared: X11Machine) -> None:
     shared.shell.remove("/tmp/mine")
 
 
+def test_the_file_system_is_one(shared: X11Machine) -> None:
+    """Shared, changed and new files are on one device, so what is moved is not copied."""
+    shared.shell.write("/home/user/new", b"")
+    shared.shell.run("echo >> /home/user/.profile")
+    names = ["/home/user", "/home/user/new", "/home/user/.profile", "/home/user/.bashrc", "/usr"]
+    assert len(set(shared.shell.run(["stat", "-c", "%d", *names]).text.split())) == 1
+    shared.shell.remove("/home/user/new")
+
+
 def test_what_it_may_take_is_bounded(shared: X11Machine) -> None:
     """A full disk is an error inside, and the account's processes have a number."""
     done = shared.shell.run("head -c 4G /dev/zero > /tmp/full; rm -f /tmp/full")
