@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cua_gym.cache import cache_root
 from cua_gym.errors import MachineLost, StateMismatch
-from cua_gym.image.store import cache_root
 from cua_gym.machine.base import MachineSpec
 from cua_gym.machine.x11.machine import X11Machine
 from tests.machine.x11.conftest import start
@@ -35,26 +35,28 @@ time.sleep(600)
 """
 
 
-def sandboxes() -> set[int]:
-    """Processes of any sandbox: those of its ids, and those that hold one."""
-    found = set()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                words = (entry / "cmdline").read_bytes()
-                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-            except OSError:
-                continue
-            if (b"supervisor.py" in words or b"x11/box.sh" in words) and state != "Z":
-                found.add(int(entry.name))
-    return found
+def sandboxes(owner: int) -> set[int]:
+    """Processes of a process's sandboxes: those of its ids, and those that hold one."""
+    words = {pid: _read(f"/proc/{pid}/cmdline") for pid in _below(owner)}
+    return {pid for pid, line in words.items() if "supervisor.py" in line or "x11/box.sh" in line}
+
+
+def running(pids: set[int]) -> set[int]:
+    """Those of them that have not ended."""
+    stats = {pid: _read(f"/proc/{pid}/stat").rpartition(")")[2].split() for pid in pids}
+    return {pid for pid, stat in stats.items() if stat and stat[0] not in "ZX"}
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def kept() -> set[str]:
-    """Files of the cache but the images."""
-    root = cache_root()
-    names = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
-    return {name for name in names if not name.startswith("images/")}
+    """Files of saved light desktops in the cache."""
+    return {str(path) for path in (cache_root() / "light").rglob("*") if path.is_file()}
 
 
 def until(condition: object, what: str, seconds: float = 20) -> None:
@@ -68,8 +70,7 @@ def until(condition: object, what: str, seconds: float = 20) -> None:
 @pytest.mark.parametrize("when", ["starting", "running"])
 def test_a_killed_owner_leaves_nothing(when: str, tmp_path: Path) -> None:
     """No process, mount or file, whether it was killed while it started one or later."""
-    before, mounts = sandboxes(), Path("/proc/self/mounts").read_text()
-    left = kept()
+    mounts, left = Path("/proc/self/mounts").read_text(), kept()
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER],
         stdout=subprocess.PIPE,
@@ -81,22 +82,22 @@ def test_a_killed_owner_leaves_nothing(when: str, tmp_path: Path) -> None:
         assert owner.stdout.readline() == "starting\n"
         if when == "running":
             assert int(owner.stdout.readline())
-        until(lambda: sandboxes() - before, "a sandbox", 60)
+        until(lambda: sandboxes(owner.pid), "a sandbox", 60)
+        below = set(_below(owner.pid))
     finally:
         owner.kill()
         owner.wait()
         owner.stdout.close()
-    until(lambda: not sandboxes() - before, "the sandbox gone")
+    until(lambda: not running(below), "the sandbox gone")
     assert Path("/proc/self/mounts").read_text() == mounts
     assert kept() - left == set()
     assert list(tmp_path.iterdir()) == []
 
 
 def counted() -> tuple[object, ...]:
-    """Descriptors, threads and children of this process, and sandboxes."""
+    """Descriptors and threads of this process, and all that it has started."""
     fds = len(list(Path("/proc/self/fd").iterdir()))
-    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
-    return fds, threading.active_count(), children, sandboxes()
+    return fds, threading.active_count(), sandboxes(os.getpid())
 
 
 def test_starts_and_ends_leak_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -194,11 +195,9 @@ def _lost(machine: X11Machine) -> bool:
 
 
 def _below(pid: int) -> list[int]:
+    """A process and all below it; each thread has children of its own."""
     found = [pid]
     for one in found:
-        try:
-            text = Path(f"/proc/{one}/task/{one}/children").read_text()
-        except OSError:
-            continue
-        found += [int(child) for child in text.split()]
+        for thread in Path(f"/proc/{one}/task").glob("*"):
+            found += map(int, _read(f"{thread}/children").split())
     return found
