@@ -14,7 +14,8 @@ from cua_gym.errors import ActionError
 
 text = st.text(st.characters(exclude_categories=("Cs",)), max_size=40)
 pixel = st.integers(-5000, 5000)
-points = st.lists(st.tuples(pixel, pixel), min_size=2, max_size=5).map(tuple)
+near = st.integers(-1000, 1000)  # however it goes, no path of five is too long
+points = st.lists(st.tuples(near, near), min_size=2, max_size=5).map(tuple)
 button = st.sampled_from(["left", "middle", "right"])
 any_action = st.one_of(
     st.builds(a.Move, pixel, pixel),
