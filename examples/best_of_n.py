@@ -62,7 +62,8 @@ def best_of_n(
         observation, _, terminated, truncated, info = env.step(done[-1])
         tell(f"step {len(done)}: {done[-1]}")
         if terminated or truncated:
-            raise ValueError(f"the attempt was over at step {len(done)}; fork before")
+            cause = info.get("error", "it ended by itself; fork before")
+            raise RuntimeError(f"the attempt was over at step {len(done)}: {cause}")
 
     def go_on(number: int, child: DesktopEnv) -> Branch:
         actions, seen, over = list(done), observation, False

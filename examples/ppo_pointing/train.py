@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from matplotlib.figure import Figure
 from pointing import TASK, Pointing
 from sb3 import Sb3VecEnv
 from stable_baselines3 import PPO
@@ -60,9 +61,6 @@ def main() -> None:
 def train(envs: Pointing, minutes: float, seed: int, out: Path) -> None:
     """Random clicks, training, the learned policy."""
     vector = Sb3VecEnv(envs)
-    envs.action_space.seed(seed)
-    vector.seed(seed)
-    print("random  ", play(vector, lambda _: envs.action_space.sample()), flush=True)
     model = PPO(
         "MlpPolicy",
         vector,
@@ -74,6 +72,8 @@ def train(envs: Pointing, minutes: float, seed: int, out: Path) -> None:
         seed=seed,
         device="cpu",
     )
+    envs.action_space.seed(seed)
+    print("random  ", play(vector, lambda _: envs.action_space.sample()), flush=True)
     curve = Curve(minutes)
     model.learn(1 << 62, callback=curve)
     curve.save(out)
@@ -121,8 +121,6 @@ class Curve(BaseCallback):
 
     def save(self, out: Path) -> None:
         """The curve as numbers and as a picture."""
-        from matplotlib.figure import Figure
-
         with (out / "curve.csv").open("w", newline="") as file:
             csv.writer(file).writerows(
                 [("seconds", "clicks", "targets_hit", "clicks_that_hit"), *self._rows]

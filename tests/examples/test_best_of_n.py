@@ -35,7 +35,7 @@ def test_the_best_comes_first(tmp_path: Path):
     assert len({branch.actions[0] for branch in branches}) == 1
     assert len({branch.record for branch in branches}) == 4
     assert "forking into 4" in told
-    with pytest.raises(ValueError, match="over at step 4"):
+    with pytest.raises(RuntimeError, match=r"over at step 4: .*fork before"):
         best_of_n(env, typing, n=2, at=9, seed=3)
     env.close()
 

@@ -132,3 +132,4 @@ def test_an_attempt_ends_and_the_next_begins(make: Callable[..., Pointing]):
         assert terminated.all()
         assert more["_final_obs"].tolist() == [step == 4] * 2
     assert envs.scores == [0.04, 0.04]
+    assert (envs.reset()[0] == pictures).all()  # nobody asked for fresh desktops
