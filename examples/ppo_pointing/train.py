@@ -1,6 +1,6 @@
 """Learn to click on a button from its picture: PPO on light desktops, in minutes.
 
-    pip install "cua-gym[rl]"       # a CPU build of torch is enough
+    pip install -e ".[rl]"          # a CPU build of torch is enough
     python examples/ppo_pointing/train.py
 
 Prints a line an update, writes the learning curve as numbers (curve.csv) and as a picture
