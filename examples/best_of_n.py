@@ -101,13 +101,14 @@ def hasty_reader(
     answered, failed, *report = turns[0][1]["shell"]["stdout"].splitlines()
     duration, request, _ = (failed if rng.random() < haste else answered).split()
     text = "".join(f"{line}\n" for line in report).replace("ID", request).replace("MS", duration)
-    return [
+    rest: list[Action] = [
         Key("ctrl+a"),
         Type(text),
         Key("ctrl+s"),
         Shell("until grep 'Duration: [0-9]' ~/server/report.txt; do sleep 0.3; done"),
         Submit(),
-    ][len(turns) - 1]
+    ]
+    return rest[len(turns) - 1]
 
 
 def main() -> None:

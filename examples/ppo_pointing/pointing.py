@@ -21,7 +21,7 @@ from cua_gym.machine.base import Rgb
 from cua_gym.wrappers import DiscreteActions, SmallScreen
 
 TASK = Path(__file__).parent / "tasks/point-at-the-button"
-BOARD = 4, 4
+BOARD = -4, -4
 """A pixel of the square that point_at.py counts in."""
 LATE_S = 1.0
 
@@ -47,10 +47,11 @@ class Pointing(gym.vector.VectorWrapper):
         size: tuple[int, int] = (20, 16),
     ) -> None:
         super().__init__(envs)
+        self._desktops = envs.envs
         self._click = DiscreteActions(
-            envs.envs[0], columns=columns, rows=rows, kinds=["click"], keys=[]
+            self._desktops[0], columns=columns, rows=rows, kinds=["click"], keys=[]
         )
-        self._small = SmallScreen(envs.envs[0], size)
+        self._small = SmallScreen(self._desktops[0], size)
         self.single_action_space = self._click.action_space
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.single_observation_space = self._small.observation_space
@@ -93,7 +94,7 @@ class Pointing(gym.vector.VectorWrapper):
 
     def _after_click(self, i: int, screen: Rgb) -> Rgb:
         """A desktop's screen with the click in it, which a busy host may show late."""
-        computer = self.env.envs[i].machine.screen
+        computer = self._desktops[i].machine.screen
         until = time.monotonic() + LATE_S
         while _counts(screen)[2] == self._counts[i][2] and time.monotonic() < until:
             computer.wait_change(computer.serial, 0.01)

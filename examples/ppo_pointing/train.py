@@ -33,7 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--desktops", type=int, default=8, help="at once (8)")
+    parser.add_argument("--desktops", type=int, default=4, help="at once (4)")
     parser.add_argument("--minutes", type=float, default=8.0, help="of training (8)")
     parser.add_argument("--seed", type=int, default=0, help="of places and policy (0)")
     parser.add_argument("--backend", choices=["x11", "qemu"], default="x11", help="(x11)")

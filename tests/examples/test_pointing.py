@@ -36,7 +36,7 @@ class Computer(FakeMachine):
         frame.rgb[:] = 24
         x, y, width, height = self.targets.box
         frame.rgb[y : y + height, x : x + width] = (255, 40, 40)
-        frame.rgb[:8, :8] = self.targets.board
+        frame.rgb[-8:, -8:] = self.targets.board
         return frame
 
     def pointer(self, x: int, y: int, buttons: Button = Button.NONE) -> None:

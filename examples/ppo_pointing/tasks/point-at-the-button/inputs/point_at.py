@@ -2,6 +2,7 @@
 
 It runs inside the machine: ``python3 point_at.py SEED``. A line of targets.txt says of each target
 whether it was hit. A square in the corner counts what happened, for whoever trains on pictures.
+It is the last corner, which is painted last: when it has changed, the button has too.
 """
 
 from __future__ import annotations
@@ -70,9 +71,10 @@ def main() -> None:
     beside, place = Gtk.EventBox(), Gtk.Fixed()
     button, board = Gtk.Button(name="button"), Gtk.Box(name="board")
     button.set_size_request(*BUTTON)
+    button.set_can_focus(False)  # or Enter would hit it
     board.set_size_request(BOARD_PX, BOARD_PX)
     place.put(button, 0, 0)
-    place.put(board, 0, 0)
+    place.put(board, screen.get_width() - BOARD_PX, screen.get_height() - BOARD_PX)
     beside.add(place)
     window.add(beside)
     style = Gtk.CssProvider()
