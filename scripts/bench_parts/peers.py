@@ -1,0 +1,219 @@
+"""Other ways to drive the same virtual machine: OSWorld's server in the guest, and vncdotool.
+
+All take turns on the same machines, which were restored from one state with an editor open and
+OSWorld's server up. Its client reaches it through a forward of the machine's SSH connection, since
+the guest has no network, and its calls are also timed inside the guest, with no tunnel.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from cua_gym.machine.base import Machine
+from cua_gym.machine.settle import Settle, settle
+from cua_gym.machine.start import start_machine
+
+from .machines import CYCLE, has_room, open_editor, performer, spec, steps
+from .memory import tree_mb
+from .peer_packages import PeerPackages, peer_packages
+from .relay import relayed
+from .report import Pace, Report, say, timed
+from .steps import CLOCK
+
+__all__ = ["peers"]
+
+OURS, OSWORLD, VNCDOTOOL = "ours", "OSWorld", "vncdotool"
+FOLDER = "/opt/bench-peers"
+PORT = 5000
+_HERE = Path(__file__).parent / "elsewhere"
+
+Way = Callable[[str, float], tuple[list[float], int | None]]
+"""``look`` so many times or ``step`` so many seconds: seconds of each, and how many pictures differ
+from the one before, where that is counted."""
+
+
+def peers(report: Report, kind: str, pace: Pace, counts: Sequence[int]) -> None:
+    """Pictures, steps and memory of each, for each number of machines."""
+    packages = peer_packages()
+    report.host |= packages.versions
+    last: dict[str, float] = {}
+    with start_machine(spec(kind)) as machine:
+        _serve_osworld(machine, packages)
+        _inside(report, machine, pace)
+        machine.shell.disconnect()
+        state = machine.snapshot("bench peers")
+    try:
+        for many in counts:
+            names = [n for n in (OURS, OSWORLD, VNCDOTOOL)
+                     if has_room(report, kind, n, many, last.get(n, 0.0))]  # fmt: skip
+            if not names:
+                continue
+            with ExitStack() as stack:
+                machines = [
+                    stack.enter_context(start_machine(spec(kind), state=state)) for _ in range(many)
+                ]
+                if many == 1:
+                    _first_change(report, machines[0], pace)
+                last |= _together(report, machines, packages, pace, names)
+    finally:
+        with start_machine(spec(kind)) as machine:
+            machine.discard(state)
+
+
+def _serve_osworld(machine: Machine, packages: PeerPackages) -> None:
+    """Bring the server and its packages into the guest, and start it as the desktop's account."""
+    version = machine.shell.run(["python3", "-V"]).text.split()[1]
+    ours = subprocess.run([packages.python, "-V"], capture_output=True, text=True, check=True)
+    if version.split(".")[:2] != ours.stdout.split()[1].split(".")[:2]:
+        raise SystemExit(f"the guest has Python {version}, the peers' packages are for another")
+    say("bringing OSWorld's server into the guest")
+    machine.shell.put_dir(packages.guest, f"{FOLDER}/packages", user="root")
+    for name in ("osworld_server.py", "inside_client.py"):
+        machine.shell.write(f"{FOLDER}/{name}", (_HERE / name).read_bytes(), user="root")
+    # Its client calls it so.
+    machine.shell.run("ln -sf /usr/bin/python3 /usr/local/bin/python", user="root")
+    open_editor(machine)
+    start = (
+        f"PYTHONPATH={FOLDER}/packages setsid -f python3 {FOLDER}/osworld_server.py "
+        ">/tmp/osworld.log 2>&1 </dev/null"
+    )
+    machine.shell.run(start)
+    for _ in range(120):
+        if machine.shell.run(f"bash -c '</dev/tcp/127.0.0.1/{PORT}'").exit == 0:
+            return
+        time.sleep(0.5)
+    raise SystemExit(f"OSWorld's server did not start: {machine.shell.read('/tmp/osworld.log')!r}")
+
+
+def _inside(report: Report, machine: Machine, pace: Pace) -> None:
+    count = 3 * pace.rounds
+    command = ["python3", f"{FOLDER}/inside_client.py"]
+    machine.shell.run([*command, "1"], timeout_s=120)  # the first calls import what they need
+    done = machine.shell.run([*command, str(count)], timeout_s=600)
+    if done.exit:
+        raise SystemExit(done.stderr.decode())
+    seconds = json.loads(done.stdout)
+    report.add(f"{OSWORLD}, a picture, timed in the guest", seconds["look"], "s")
+    report.add(f"{OSWORLD}, a pointer action, timed in the guest", seconds["act"], "s")
+    resident = "awk '/VmRSS/ {print $2}' /proc/$(pgrep -f osworld_server.py | head -1)/status"
+    held = int(machine.shell.run(resident).text) / 1000
+    report.add(f"{OSWORLD}, its server's memory in the guest", [held], "MB")
+
+
+def _first_change(report: Report, machine: Machine, pace: Pace) -> None:
+    """What a step costs us that waits for no rest, as the peers do not."""
+    hand = performer(machine)
+    at_once = Settle(0.25, 1e-4, 3.0)
+    taken = []
+    for i in range(pace.samples):
+        serial = machine.screen.serial
+        taken.append(timed(lambda i=i, serial=serial: (  # type: ignore[misc]
+            hand.use(lambda m: m.input.pointer(300 + 9 * (i % 50), 300) or {}, None),
+            settle(machine.screen, serial, at_once, CLOCK),
+        )))  # fmt: skip
+    report.add(f"{OURS}, pointer step without waiting for rest", taken, "s")
+
+
+def _together(
+    report: Report,
+    machines: Sequence[Machine],
+    packages: PeerPackages,
+    pace: Pace,
+    names: Sequence[str],
+) -> dict[str, float]:
+    """Rows of pictures, steps and memory; the median step of each way."""
+    many = len(machines)
+    last: dict[str, float] = {}
+    with ExitStack() as stack, ThreadPoolExecutor(max(1, many)) as pool:
+        ways: dict[str, list[Way]] = {}
+        for name in names:
+            before = tree_mb()
+            if name == OURS:
+                ways[name] = [_ours(machine) for machine in machines]
+            else:
+                made = pool.map(lambda m, n=name: _client(n, m, packages), machines)
+                ways[name] = [stack.enter_context(client) for client in made]
+                held = (tree_mb() - before) / many
+                report.add(f"{name}, memory of each client", [held], "MB", many)
+        looks: dict[str, list[float]] = {name: [] for name in names}
+        rates: dict[str, list[float]] = {name: [] for name in names}
+        taken: dict[str, list[float]] = {name: [] for name in names}
+        changed: dict[str, list[float]] = {name: [] for name in names if name != OURS}
+        for _ in range(pace.rounds):
+            for name in names:
+                seen = pool.map(lambda way: way("look", 3), ways[name])
+                looks[name] += [s for one, _ in seen for s in one]
+                begun = time.perf_counter()
+                done = list(pool.map(lambda way: way("step", pace.seconds), ways[name]))
+                count = sum(len(one) for one, _ in done)
+                rates[name].append(count / (time.perf_counter() - begun))
+                taken[name] += [s for one, _ in done for s in one]
+                if name != OURS:
+                    changed[name].append(100 * sum(n or 0 for _, n in done) / count)
+        for title, values, unit in (("a picture", looks, "s"), ("steps", rates, "1/s"),
+                                    ("a step", taken, "s")):  # fmt: skip
+            for name in names:
+                last[name] = report.add(f"{name}, {title}", values[name], unit, many)
+        for name in changed:
+            report.add(f"{name}, steps that show a change", changed[name], "%", many)
+            for title in ("a picture", "a step"):
+                report.ratio(
+                    f"{title}: {name} / {OURS}", report.median(f"{name}, {title}", many),
+                    report.median(f"{OURS}, {title}", many), "", many,
+                )  # fmt: skip
+    return last
+
+
+def _ours(machine: Machine) -> Way:
+    hand = performer(machine)
+
+    def way(what: str, bound: float) -> tuple[list[float], int | None]:
+        if what == "step":
+            return steps(hand, bound), None
+        return [timed(machine.screen.grab) for _ in range(int(bound))], None
+
+    return way
+
+
+@contextmanager
+def _client(name: str, machine: Any, packages: PeerPackages) -> Iterator[Way]:
+    """A peer's client in a process of its own, as it would be."""
+
+    def guest_port() -> Any:
+        transport = machine.shell._connection.transport()  # past the machine's own road
+        return transport.open_channel("direct-tcpip", ("127.0.0.1", PORT), ("127.0.0.1", 0))
+
+    connect = guest_port if name == OSWORLD else machine._running().vnc_client
+    with relayed(connect) as port:
+        words = [packages.python, _HERE / "client.py", name.lower(), str(port), json.dumps(CYCLE)]
+        with subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            asks, answers = process.stdin, process.stdout
+
+            def answer() -> str:
+                line = answers.readline()
+                if not line:
+                    raise SystemExit(f"{name}'s client ended with {process.wait()}")
+                return line
+
+            def way(what: str, bound: float) -> tuple[list[float], int | None]:
+                asks.write(json.dumps([what, bound]) + "\n")
+                asks.flush()
+                done = json.loads(answer())
+                return done["seconds"], done["changed"]
+
+            try:
+                answer()
+                yield way
+            finally:
+                process.kill()
