@@ -85,8 +85,8 @@ machine with a client or thread of its own. Our step waits until the screen is a
 frame; theirs act and take a picture at once, so theirs may not show the effect yet.
 
 - **OSWorld**: the controller of the published `desktop-env` on the host, with its two calls for a
-  step: `/execute` starts a Python in the guest that imports pyautogui, `/screenshot` encodes a PNG
-  there. The package has no server, so the two routes were written after what the client sends. The
+  step: `/execute` starts a Python in the guest that imports pyautogui, `/screenshot` grabs by
+  Pillow, pastes the pointer in and encodes a PNG. The package has no server, so the two routes were written after what the client sends. The
   guest has no network: the client goes through a forward of the machine's SSH connection, and both
   calls are also timed inside the guest, without it. OSWorld's own `step` sleeps 2 s more between
   the two, by default; that is not counted.

@@ -52,7 +52,8 @@ def peer_packages(root: Path | None = None) -> PeerPackages:
         say("installing the peers' packages")
         shutil.rmtree(folder, ignore_errors=True)
         _run([sys.executable, "-m", "venv", str(folder / "venv")])
-        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--no-warn-conflicts",
+               "--disable-pip-version-check"]  # fmt: skip
         _run([*pip, *HOST])
         _run([*pip, "--no-deps", *ALONE])
         _run([*pip, "--target", str(guest), *GUEST])

@@ -32,6 +32,7 @@ __all__ = ["peers"]
 OURS, OSWORLD, VNCDOTOOL = "ours", "OSWorld", "vncdotool"
 FOLDER = "/opt/bench-peers"
 PORT = 5000
+LOG = "/tmp/osworld.log"
 _HERE = Path(__file__).parent / "elsewhere"
 
 Way = Callable[[str, float], tuple[list[float], int | None]]
@@ -77,19 +78,24 @@ def _serve_osworld(machine: Machine, packages: PeerPackages) -> None:
     machine.shell.put_dir(packages.guest, f"{FOLDER}/packages", user="root")
     for name in ("osworld_server.py", "inside_client.py"):
         machine.shell.write(f"{FOLDER}/{name}", (_HERE / name).read_bytes(), user="root")
-    # Its client calls it so.
-    machine.shell.run("ln -sf /usr/bin/python3 /usr/local/bin/python", user="root")
+    # Its client calls it so; and pyautogui grabs from X by Pillow only where GNOME's program, which
+    # it then does not call, is installed.
+    machine.shell.run(
+        "ln -sf /usr/bin/python3 /usr/local/bin/python; "
+        "ln -sf /bin/false /usr/local/bin/gnome-screenshot",
+        user="root",
+    )
     open_editor(machine)
     start = (
         f"PYTHONPATH={FOLDER}/packages setsid -f python3 {FOLDER}/osworld_server.py "
-        ">/tmp/osworld.log 2>&1 </dev/null"
+        f">{LOG} 2>&1 </dev/null"
     )
     machine.shell.run(start)
     for _ in range(120):
         if machine.shell.run(f"bash -c '</dev/tcp/127.0.0.1/{PORT}'").exit == 0:
             return
         time.sleep(0.5)
-    raise SystemExit(f"OSWorld's server did not start: {machine.shell.read('/tmp/osworld.log')!r}")
+    raise SystemExit(f"OSWorld's server did not start: {machine.shell.read(LOG)!r}")
 
 
 def _inside(report: Report, machine: Machine, pace: Pace) -> None:
@@ -98,7 +104,7 @@ def _inside(report: Report, machine: Machine, pace: Pace) -> None:
     machine.shell.run([*command, "1"], timeout_s=120)  # the first calls import what they need
     done = machine.shell.run([*command, str(count)], timeout_s=600)
     if done.exit:
-        raise SystemExit(done.stderr.decode())
+        raise SystemExit(f"{done.stderr.decode()}\n{machine.shell.read(LOG).decode()}")
     seconds = json.loads(done.stdout)
     report.add(f"{OSWORLD}, a picture, timed in the guest", seconds["look"], "s")
     report.add(f"{OSWORLD}, a pointer action, timed in the guest", seconds["act"], "s")

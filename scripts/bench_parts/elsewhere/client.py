@@ -15,7 +15,6 @@ import time
 
 from PIL import Image, ImageChops
 
-
 NAMES = {"backspace": "bsp"}
 
 
