@@ -86,10 +86,10 @@ frame; theirs act and take a picture at once, so theirs may not show the effect 
 
 - **OSWorld**: the controller of the published `desktop-env` on the host, with its two calls for a
   step: `/execute` starts a Python in the guest that imports pyautogui, `/screenshot` grabs by
-  Pillow, pastes the pointer in and encodes a PNG. The package has no server, so the two routes were written after what the client sends. The
-  guest has no network: the client goes through a forward of the machine's SSH connection, and both
-  calls are also timed inside the guest, without it. OSWorld's own `step` sleeps 2 s more between
-  the two, by default; that is not counted.
+  Pillow, pastes the pointer in and encodes a PNG. The package has no server, so the two routes were
+  written after what the client sends. The guest has no network: the client goes through a forward
+  of the machine's SSH connection, and both calls are also timed inside the guest, without it.
+  OSWorld's own `step` sleeps 2 s more between the two, by default; that is not counted.
 - **vncdotool**: its synchronous API on QEMU's VNC server. A picture is a whole refresh into memory;
   a step waits for the next change only.
 - Memory of a client is that of its process; OSWorld's server takes some in each guest, too.
