@@ -81,8 +81,10 @@ PARTS = {
         "peers.peers",
         """
 The same steps in an open editor (clicks, keys, pointer moves) on the same machines, in turns, each
-machine with a client or thread of its own. Our step waits until the screen is at rest and takes a
-frame; theirs act and take a picture at once, so theirs may not show the effect yet.
+machine with a client or thread of its own. "Ours" waits until the screen is at rest and takes a
+frame; "ours, to the next change" takes the first frame that differs, as vncdotool does; OSWorld
+takes a picture as soon as the action's program has ended. The latter two may not show the whole
+effect.
 
 - **OSWorld**: the controller of the published `desktop-env` on the host, with its two calls for a
   step: `/execute` starts a Python in the guest that imports pyautogui, `/screenshot` grabs by

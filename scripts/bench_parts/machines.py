@@ -70,9 +70,9 @@ def cycle() -> Iterator[a.Action]:
     return itertools.cycle(map(action, CYCLE))
 
 
-def performer(machine: Machine) -> Performer:
+def performer(machine: Machine, rule: Settle | None = None) -> Performer:
     """What performs a step on a bare machine: an action, until the screen is at rest, a frame."""
-    rule = getattr(machine, "settle", Settle())
+    rule = rule or getattr(machine, "settle", Settle())
     return Performer(machine, ActionSpace(machine.spec.screen, "both"), rule, SystemClock())
 
 

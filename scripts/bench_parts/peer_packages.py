@@ -30,12 +30,14 @@ class PeerPackages:
 
     Attributes:
         python: of the environment with the clients.
-        guest: folder of packages for a guest with this program's version of Python.
+        guest: archive of packages for a guest with this program's version of Python.
+        key: says what was installed.
         versions: of what is compared.
     """
 
     python: Path
     guest: Path
+    key: str
     versions: dict[str, str]
 
 
@@ -63,8 +65,10 @@ def peer_packages(root: Path | None = None) -> PeerPackages:
         # Times of files are the guest's affair, which must not compile at each import.
         _run([str(python), "-m", "compileall", "-q", "-f", "--invalidation-mode",
               "unchecked-hash", str(guest)], check=False)  # fmt: skip
+        _run(["tar", "-czf", str(folder / "guest.tgz"), "-C", str(guest), "."])
         (folder / "complete").touch()
-    return PeerPackages(python, guest, _versions(python) | _versions(python, guest))
+    versions = _versions(python) | _versions(python, guest)
+    return PeerPackages(python, folder / "guest.tgz", folder.name, versions)
 
 
 def _versions(python: Path, folder: Path | None = None) -> dict[str, str]:

@@ -7,17 +7,19 @@ the guest has no network, and its calls are also timed inside the guest, with no
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from cua_gym.machine.base import Machine
-from cua_gym.machine.settle import Settle, settle
+from cua_gym.machine.settle import Settle
 from cua_gym.machine.start import start_machine
 
 from .machines import CYCLE, has_room, open_editor, performer, spec, steps
@@ -25,14 +27,15 @@ from .memory import tree_mb
 from .peer_packages import PeerPackages, peer_packages
 from .relay import relayed
 from .report import Pace, Report, say, timed
-from .steps import CLOCK
 
 __all__ = ["peers"]
 
-OURS, OSWORLD, VNCDOTOOL = "ours", "OSWorld", "vncdotool"
+OURS, NEXT, OSWORLD, VNCDOTOOL = "ours", "ours, to the next change", "OSWorld", "vncdotool"
+PEERS = (OSWORLD, VNCDOTOOL)
 FOLDER = "/opt/bench-peers"
 PORT = 5000
 LOG = "/tmp/osworld.log"
+AT_ONCE = Settle(first_s=0.25, quiet_s=1e-4, max_s=3.0)
 _HERE = Path(__file__).parent / "elsewhere"
 
 Way = Callable[[str, float], tuple[list[float], int | None]]
@@ -44,28 +47,26 @@ def peers(report: Report, kind: str, pace: Pace, counts: Sequence[int]) -> None:
     """Pictures, steps and memory of each, for each number of machines."""
     packages = peer_packages()
     report.host |= packages.versions
-    last: dict[str, float] = {}
-    with start_machine(spec(kind)) as machine:
-        _serve_osworld(machine, packages)
+    server = hashlib.sha256((_HERE / "osworld_server.py").read_bytes()).hexdigest()
+    start = partial(
+        start_machine,
+        spec(kind),
+        key=f"bench peers {packages.key} {server}",
+        prepare=lambda machine: _serve_osworld(machine, packages),
+        progress=say,
+    )
+    with start() as machine:
         _inside(report, machine, pace)
-        machine.shell.disconnect()
-        state = machine.snapshot("bench peers")
-    try:
-        for many in counts:
-            names = [n for n in (OURS, OSWORLD, VNCDOTOOL)
-                     if has_room(report, kind, n, many, last.get(n, 0.0))]  # fmt: skip
-            if not names:
-                continue
-            with ExitStack() as stack:
-                machines = [
-                    stack.enter_context(start_machine(spec(kind), state=state)) for _ in range(many)
-                ]
-                if many == 1:
-                    _first_change(report, machines[0], pace)
+    last: dict[str, float] = {}
+    for many in counts:
+        names = [name for name in (OURS, NEXT, *PEERS)
+                 if has_room(report, kind, name, many, last.get(name, 0.0))]  # fmt: skip
+        with ExitStack() as stack:
+            machines = [stack.enter_context(start()) for _ in range(many if names else 0)]
+            for machine in machines:
+                machine.shell.run("true")  # it has been greeted
+            if names:
                 last |= _together(report, machines, packages, pace, names)
-    finally:
-        with start_machine(spec(kind)) as machine:
-            machine.discard(state)
 
 
 def _serve_osworld(machine: Machine, packages: PeerPackages) -> None:
@@ -75,9 +76,11 @@ def _serve_osworld(machine: Machine, packages: PeerPackages) -> None:
     if version.split(".")[:2] != ours.stdout.split()[1].split(".")[:2]:
         raise SystemExit(f"the guest has Python {version}, the peers' packages are for another")
     say("bringing OSWorld's server into the guest")
-    machine.shell.put_dir(packages.guest, f"{FOLDER}/packages", user="root")
-    for name in ("osworld_server.py", "inside_client.py"):
-        machine.shell.write(f"{FOLDER}/{name}", (_HERE / name).read_bytes(), user="root")
+    server = (_HERE / "osworld_server.py").read_bytes()
+    machine.shell.write(f"{FOLDER}/osworld_server.py", server, user="root")
+    machine.shell.write(f"{FOLDER}/packages/all.tgz", packages.guest.read_bytes(), user="root")
+    unpack = ["tar", "-xzf", "all.tgz"]
+    machine.shell.run(unpack, cwd=f"{FOLDER}/packages", user="root", timeout_s=600)
     # Its client calls it so; and pyautogui grabs from X by Pillow only where GNOME's program, which
     # it then does not call, is installed.
     machine.shell.run(
@@ -91,40 +94,31 @@ def _serve_osworld(machine: Machine, packages: PeerPackages) -> None:
         f">{LOG} 2>&1 </dev/null"
     )
     machine.shell.run(start)
-    for _ in range(120):
+    for _ in range(240):
         if machine.shell.run(f"bash -c '</dev/tcp/127.0.0.1/{PORT}'").exit == 0:
-            return
+            break
         time.sleep(0.5)
-    raise SystemExit(f"OSWorld's server did not start: {machine.shell.read(LOG)!r}")
+    else:
+        raise SystemExit(f"OSWorld's server did not start: {machine.shell.read(LOG)!r}")
+    _ask(machine, 1)  # the first calls import what they need
+
+
+def _ask(machine: Machine, count: int) -> Any:
+    """Seconds of that many calls of each kind, made inside the guest."""
+    client = (_HERE / "inside_client.py").read_bytes()
+    done = machine.shell.run(["python3", "-", str(count)], stdin=client, timeout_s=600)
+    if done.exit:
+        raise SystemExit(f"{done.stderr.decode()}\n{machine.shell.read(LOG).decode()}")
+    return json.loads(done.stdout)
 
 
 def _inside(report: Report, machine: Machine, pace: Pace) -> None:
-    count = 3 * pace.rounds
-    command = ["python3", f"{FOLDER}/inside_client.py"]
-    machine.shell.run([*command, "1"], timeout_s=120)  # the first calls import what they need
-    done = machine.shell.run([*command, str(count)], timeout_s=600)
-    if done.exit:
-        raise SystemExit(f"{done.stderr.decode()}\n{machine.shell.read(LOG).decode()}")
-    seconds = json.loads(done.stdout)
+    seconds = _ask(machine, 3 * pace.rounds)
     report.add(f"{OSWORLD}, a picture, timed in the guest", seconds["look"], "s")
     report.add(f"{OSWORLD}, a pointer action, timed in the guest", seconds["act"], "s")
     resident = "awk '/VmRSS/ {print $2}' /proc/$(pgrep -f osworld_server.py | head -1)/status"
     held = int(machine.shell.run(resident).text) / 1000
     report.add(f"{OSWORLD}, its server's memory in the guest", [held], "MB")
-
-
-def _first_change(report: Report, machine: Machine, pace: Pace) -> None:
-    """What a step costs us that waits for no rest, as the peers do not."""
-    hand = performer(machine)
-    at_once = Settle(0.25, 1e-4, 3.0)
-    taken = []
-    for i in range(pace.samples):
-        serial = machine.screen.serial
-        taken.append(timed(lambda i=i, serial=serial: (  # type: ignore[misc]
-            hand.use(lambda m: m.input.pointer(300 + 9 * (i % 50), 300) or {}, None),
-            settle(machine.screen, serial, at_once, CLOCK),
-        )))  # fmt: skip
-    report.add(f"{OURS}, pointer step without waiting for rest", taken, "s")
 
 
 def _together(
@@ -141,8 +135,8 @@ def _together(
         ways: dict[str, list[Way]] = {}
         for name in names:
             before = tree_mb()
-            if name == OURS:
-                ways[name] = [_ours(machine) for machine in machines]
+            if name not in PEERS:
+                ways[name] = [_ours(machine, name) for machine in machines]
             else:
                 made = pool.map(lambda m, n=name: _client(n, m, packages), machines)
                 ways[name] = [stack.enter_context(client) for client in made]
@@ -151,7 +145,7 @@ def _together(
         looks: dict[str, list[float]] = {name: [] for name in names}
         rates: dict[str, list[float]] = {name: [] for name in names}
         taken: dict[str, list[float]] = {name: [] for name in names}
-        changed: dict[str, list[float]] = {name: [] for name in names if name != OURS}
+        changed: dict[str, list[float]] = {name: [] for name in names if name in PEERS}
         for _ in range(pace.rounds):
             for name in names:
                 seen = pool.map(lambda way: way("look", 3), ways[name])
@@ -161,7 +155,7 @@ def _together(
                 count = sum(len(one) for one, _ in done)
                 rates[name].append(count / (time.perf_counter() - begun))
                 taken[name] += [s for one, _ in done for s in one]
-                if name != OURS:
+                if name in PEERS:
                     changed[name].append(100 * sum(n or 0 for _, n in done) / count)
         for title, values, unit in (("a picture", looks, "s"), ("steps", rates, "1/s"),
                                     ("a step", taken, "s")):  # fmt: skip
@@ -169,16 +163,18 @@ def _together(
                 last[name] = report.add(f"{name}, {title}", values[name], unit, many)
         for name in changed:
             report.add(f"{name}, steps that show a change", changed[name], "%", many)
-            for title in ("a picture", "a step"):
-                report.ratio(
-                    f"{title}: {name} / {OURS}", report.median(f"{name}, {title}", many),
-                    report.median(f"{OURS}, {title}", many), "", many,
-                )  # fmt: skip
+            theirs = {t: report.median(f"{name}, {t}", many) for t in ("a picture", "a step")}
+            for title, seconds in theirs.items():
+                for mine in (OURS, NEXT):
+                    report.ratio(
+                        f"{title}: {name} / {mine}", seconds,
+                        report.median(f"{mine}, {title}", many), "", many,
+                    )  # fmt: skip
     return last
 
 
-def _ours(machine: Machine) -> Way:
-    hand = performer(machine)
+def _ours(machine: Machine, name: str) -> Way:
+    hand = performer(machine, AT_ONCE if name == NEXT else None)
 
     def way(what: str, bound: float) -> tuple[list[float], int | None]:
         if what == "step":
