@@ -30,7 +30,8 @@ def markdown(report: Report, texts: dict[str, str]) -> str:
         lines += ["", f"## {part.capitalize()}", "", texts.get(part, "").strip()]
         for machine in dict.fromkeys(row.machine for row in report.rows if row.part == part):
             rows = [r for r in report.rows if (r.part, r.machine) == (part, machine)]
-            lines += ["", f"On `{machine}`:"]
+            loads = [r.load for r in rows]
+            lines += ["", f"On `{machine}`, with a load of {min(loads):.1f} to {max(loads):.1f}:"]
             lines += _single([r for r in rows if r.many is None])
             lines += _growing([r for r in rows if r.many is not None])
     lines += _ratios(report.ratios)

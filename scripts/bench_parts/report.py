@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import sys
 import time
@@ -34,6 +35,7 @@ class Row:
     Attributes:
         machine: the kind of machine.
         many: how many at once, when the same is measured for several numbers.
+        load: of the host, one minute's average.
     """
 
     machine: str
@@ -44,6 +46,7 @@ class Row:
     p95: float
     unit: str
     n: int
+    load: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,7 @@ class Report:
         """One row; its median."""
         row = Row(
             self.machine, self.part, what, many,
-            statistics.median(values), p95(values), unit, len(values),
+            statistics.median(values), p95(values), unit, len(values), os.getloadavg()[0],
         )  # fmt: skip
         self.rows.append(row)
         name = what if many is None else f"{many} x {what}"
