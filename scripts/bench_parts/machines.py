@@ -72,8 +72,9 @@ def cycle() -> Iterator[a.Action]:
 
 def performer(machine: Machine, rule: Settle | None = None) -> Performer:
     """What performs a step on a bare machine: an action, until the screen is at rest, a frame."""
-    rule = rule or getattr(machine, "settle", Settle())
-    return Performer(machine, ActionSpace(machine.spec.screen, "both"), rule, SystemClock())
+    own: Settle = getattr(machine, "settle", Settle())
+    space = ActionSpace(machine.spec.screen, "both")
+    return Performer(machine, space, rule or own, SystemClock())
 
 
 def do(hand: Performer, what: a.Action) -> None:

@@ -194,7 +194,8 @@ def _client(name: str, machine: Any, packages: PeerPackages) -> Iterator[Way]:
 
     connect = guest_port if name == OSWORLD else machine._running().vnc_client
     with relayed(connect) as port:
-        words = [packages.python, _HERE / "client.py", name.lower(), str(port), json.dumps(CYCLE)]
+        client = str(_HERE / "client.py")
+        words = [str(packages.python), client, name.lower(), str(port), json.dumps(CYCLE)]
         with subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         ) as process:
@@ -203,7 +204,7 @@ def _client(name: str, machine: Any, packages: PeerPackages) -> Iterator[Way]:
             asks, answers = process.stdin, process.stdout
 
             def answer() -> str:
-                line = answers.readline()
+                line: str = answers.readline()
                 if not line:
                     raise SystemExit(f"{name}'s client ended with {process.wait()}")
                 return line

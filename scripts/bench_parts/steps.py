@@ -9,6 +9,7 @@ from pathlib import Path
 from cua_gym import actions as a
 from cua_gym.clock import SystemClock
 from cua_gym.machine.hands import Hands
+from cua_gym.machine.qemu.machine import QemuMachine
 from cua_gym.machine.settle import Settle, settle
 from cua_gym.machine.start import start_machine
 from cua_gym.record.layout import RunFolder
@@ -38,7 +39,7 @@ def of_a_step(report: Report, kind: str, pace: Pace) -> None:
             settle(machine.screen, machine.screen.serial, Settle(0.5, 0.5, 20.0), CLOCK)
 
         still()
-        if kind == "qemu":
+        if isinstance(machine, QemuMachine):
             report.add("private memory at rest", [anonymous_mb(machine.pid)], "MB")
         grabs = []
         for i in range(pace.samples):

@@ -37,6 +37,7 @@ IN_STEP = "bare machines, in step"
 VECTOR = "our vector"
 SYNC = "Gymnasium's SyncVectorEnv"
 ASYNC = "Gymnasium's AsyncVectorEnv"
+MACHINES = ("cua_gym.machine.qemu.machine", "cua_gym.machine.x11.machine")
 # Episodes that never end, and one batch that is reused, which Gymnasium's vectors offer too.
 OPTIONS: dict[str, Any] = {"max_steps": 10**9, "max_seconds": 1e6}
 
@@ -96,7 +97,7 @@ def _itself(env: DesktopEnv) -> DesktopEnv:
 def _theirs(report: Report, make: Callable[[], gym.Env[Any, Any]], pace: Pace, many: int) -> float:
     # Its default, a fork of this process with all its threads, would hang; the fork server has the
     # same thrift, since the workers share what it has imported.
-    multiprocessing.set_forkserver_preload(["cua_gym.env", "cua_gym.machine.qemu.machine"])
+    multiprocessing.set_forkserver_preload(["__main__", "cua_gym.env", *MACHINES])
     before = tree_mb()
     env = AsyncVectorEnv(
         [make] * many, context="forkserver", copy=False, autoreset_mode=AutoresetMode.DISABLED
