@@ -11,6 +11,8 @@ import datetime
 import json
 import os
 import platform
+import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -141,6 +143,7 @@ def main() -> None:
     pace = QUICK if args.quick else FULL
     report = Report(host=_host())
     print(", ".join(f"{name} {value}" for name, value in report.host.items()))
+    failed = False
     for kind in args.machine or kinds():
         for name, part in PARTS.items():
             if part.only and kind not in part.only:
@@ -148,8 +151,13 @@ def main() -> None:
             if name in args.parts or not (args.parts or (part.long and args.quick)):
                 report.begin(kind, name)
                 more: dict[str, Any] = {"counts": args.many} if part.counted else {}
-                part.load()(report, kind, pace, **more)
-    args.out.write_text(json.dumps(report.as_json(), indent=1) + "\n")
+                try:
+                    part.load()(report, kind, pace, **more)
+                except (Exception, SystemExit) as error:  # the other parts go on
+                    traceback.print_exc()
+                    report.leave_out("the rest", f"{type(error).__name__}: {error}")
+                    failed = True
+                args.out.write_text(json.dumps(report.as_json(), indent=1) + "\n")
     print(f"\nwritten to {args.out}")
     whole = not (args.parts or args.quick or args.machine)
     if docs := args.docs or (ROOT / "docs" if whole else None):
@@ -157,6 +165,7 @@ def main() -> None:
         (docs / "bench.md").write_text(markdown(report, texts))
         (docs / "bench.svg").write_text(svg(report))
         print(f"page and plot written to {docs}")
+    sys.exit(failed)
 
 
 def _host() -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A report's growing rows as an SVG picture: a panel for each unit and kind of machine.
+"""A report's growing rows as an SVG picture: a panel for each kind of machine, part and unit.
 
 It follows the reader's light or dark mode, and needs no library.
 """
@@ -14,7 +14,7 @@ from .report import Report, Row
 __all__ = ["svg"]
 
 _COLOURS = ("#3b82f6", "#f59e0b", "#10b981", "#ef4444", "#8b5cf6", "#ec4899", "#14b8a6", "#a3a3a3")
-_WIDTH, _HEIGHT, _LEGEND = 380, 190, 230
+_WIDTH, _HEIGHT, _LEGEND = 360, 190, 320
 _STYLE = """<style>
 text { font: 12px system-ui, sans-serif; fill: #333 } .axis { stroke: #999; stroke-width: 1 }
 @media (prefers-color-scheme: dark) { text { fill: #ddd } .axis { stroke: #777 } }
@@ -23,13 +23,15 @@ text { font: 12px system-ui, sans-serif; fill: #333 } .axis { stroke: #999; stro
 
 def svg(report: Report) -> str:
     """The picture; logarithmic both ways."""
-    keys = dict.fromkeys((r.machine, r.unit) for r in report.rows if r.many is not None)
+    growing = [r for r in report.rows if r.many is not None]
+    keys = dict.fromkeys((r.machine, r.part, r.unit) for r in growing)
     panels = []
-    for i, (machine, unit) in enumerate(keys):
-        rows = [r for r in report.rows if (r.machine, r.unit) == (machine, unit) and r.many]
+    for i, key in enumerate(keys):
+        rows = [r for r in growing if (r.machine, r.part, r.unit) == key]
+        title = f"{key[0]}, {key[1]}: {key[2]}"
         panels.append(
             f'<g transform="translate(60 {30 + i * (_HEIGHT + 70)})">'
-            f'<text y="-10" font-weight="bold">{escape(f"{machine}: {unit}")}</text>'
+            f'<text y="-10" font-weight="bold">{escape(title)}</text>'
             f"{_panel(rows)}</g>"
         )
     width, height = _WIDTH + _LEGEND + 90, max(1, len(keys)) * (_HEIGHT + 70) + 20
