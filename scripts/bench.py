@@ -95,7 +95,8 @@ effect.
   of the machine's SSH connection, and both calls are also timed inside the guest, without it.
   OSWorld's own `step` sleeps 2 s more between the two, by default; that is not counted.
 - **vncdotool**: its synchronous API on QEMU's VNC server. A picture is a whole refresh into memory;
-  a step waits for the next change only.
+  a step waits for the next change only. It holds no key or button, and we do for 20 ms, since a
+  guest can miss what is shorter.
 - Memory of a client is that of its process; OSWorld's server takes some in each guest, too.
 """,
         only=("qemu",),

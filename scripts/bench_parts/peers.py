@@ -160,12 +160,14 @@ def _together(
         for title, values, unit in (("a picture", looks, "s"), ("steps", rates, "1/s"),
                                     ("a step", taken, "s")):  # fmt: skip
             for name in names:
+                if (title, name) == ("a picture", NEXT):
+                    continue  # it is the same as ours
                 last[name] = report.add(f"{name}, {title}", values[name], unit, many)
         for name in changed:
             report.add(f"{name}, steps that show a change", changed[name], "%", many)
             theirs = {t: report.median(f"{name}, {t}", many) for t in ("a picture", "a step")}
             for title, seconds in theirs.items():
-                for mine in (OURS, NEXT):
+                for mine in (OURS, NEXT) if title == "a step" else (OURS,):
                     report.ratio(
                         f"{title}: {name} / {mine}", seconds,
                         report.median(f"{mine}, {title}", many), "", many,
