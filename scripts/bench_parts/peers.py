@@ -22,7 +22,7 @@ from cua_gym.machine.base import Machine
 from cua_gym.machine.settle import Settle
 from cua_gym.machine.start import start_machine
 
-from .machines import CYCLE, has_room, open_editor, performer, spec, steps
+from .machines import CYCLE, action, do, has_room, open_editor, performer, spec, steps
 from .memory import tree_mb
 from .peer_packages import PeerPackages, peer_packages
 from .relay import relayed
@@ -63,8 +63,10 @@ def peers(report: Report, kind: str, pace: Pace, counts: Sequence[int]) -> None:
                  if has_room(report, kind, name, many, last.get(name, 0.0))]  # fmt: skip
         with ExitStack() as stack:
             machines = [stack.enter_context(start()) for _ in range(many if names else 0)]
-            for machine in machines:
-                machine.shell.run("true")  # it has been greeted
+            for machine in machines:  # the first steps of a restored machine are nobody's
+                hand = performer(machine)
+                for words in CYCLE:
+                    do(hand, action(words))
             if names:
                 last |= _together(report, machines, packages, pace, names)
 
@@ -146,8 +148,8 @@ def _together(
         rates: dict[str, list[float]] = {name: [] for name in names}
         taken: dict[str, list[float]] = {name: [] for name in names}
         changed: dict[str, list[float]] = {name: [] for name in names if name in PEERS}
-        for _ in range(pace.rounds):
-            for name in names:
+        for i in range(pace.rounds):
+            for name in (*names[i % len(names) :], *names[: i % len(names)]):
                 seen = pool.map(lambda way: way("look", 3), ways[name])
                 looks[name] += [s for one, _ in seen for s in one]
                 begun = time.perf_counter()
