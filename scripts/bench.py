@@ -84,9 +84,8 @@ PARTS = {
         """
 The same steps in an open editor (clicks, keys, pointer moves) on the same machines, in turns, each
 machine with a client or thread of its own. "Ours" waits until the screen is at rest and takes a
-frame; "ours, to the next change" takes the first frame that differs, as vncdotool does; OSWorld
-takes a picture as soon as the action's program has ended. The latter two may not show the whole
-effect.
+frame; "ours, to the next change" takes the first frame that differs. The peers take a picture as
+soon as the action is done, whatever it shows.
 
 - **OSWorld**: the controller of the published `desktop-env` on the host, with its two calls for a
   step: `/execute` starts a Python in the guest that imports pyautogui, `/screenshot` grabs by
@@ -94,9 +93,9 @@ effect.
   written after what the client sends. The guest has no network: the client goes through a forward
   of the machine's SSH connection, and both calls are also timed inside the guest, without it.
   OSWorld's own `step` sleeps 2 s more between the two, by default; that is not counted.
-- **vncdotool**: its synchronous API on QEMU's VNC server. A picture is a whole refresh into memory;
-  a step waits for the next change only. It holds no key or button, and we do for 20 ms, since a
-  guest can miss what is shorter.
+- **vncdotool**: its synchronous API on QEMU's VNC server. A picture is a whole refresh into memory,
+  its default. It holds no key or button, and we do for 20 ms, since a guest can miss what is
+  shorter.
 - Memory of a client is that of its process; OSWorld's server takes some in each guest, too.
 """,
         only=("qemu",),

@@ -12,6 +12,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from cua_gym.machine.fake import FakeMachine
+from cua_gym.machine.settle import Settle
 from cua_gym.task import Task
 from scripts.bench_parts import forks, vectors
 from scripts.bench_parts.machines import has_room
@@ -26,7 +28,10 @@ PACE = Pace(samples=2, rounds=1, seconds=0.01)
 
 
 @pytest.fixture
-def toy(tmp_path: Path) -> Task:
+def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Task:
+    quick = Settle(first_s=0.02, quiet_s=0.01, max_s=0.5)
+    monkeypatch.setattr(FakeMachine, "settle", quick, raising=False)
+    monkeypatch.setitem(vectors.OPTIONS, "settle", quick)
     return on_toy_computer(make_suite(tmp_path / "suite").task("type-word"))
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, get_args, get_type_hints
 
 from cua_gym import actions as a
@@ -18,10 +18,10 @@ from cua_gym.spaces import ActionSpace
 from cua_gym.task import Task, bundled_suite
 
 from .memory import available_mb
-from .report import Report
+from .report import Report, timed
 
 __all__ = [
-    "CYCLE", "action", "cycle", "do", "has_room", "kinds", "open_editor", "performer", "spec",
+    "CYCLE", "action", "do", "has_room", "kinds", "open_editor", "performer", "spec",
     "steps", "task",
 ]  # fmt: skip
 
@@ -34,7 +34,7 @@ CYCLE: Sequence[tuple[Any, ...]] = (
 # At rest a virtual machine holds some 100 MB of its own, after work some 300; a process that steps
 # one, as Gymnasium's asynchronous vector has them, some 100 more.
 NEEDS_MB = {"qemu": 450.0, "x11": 300.0}
-SLOWEST_STEP_S = 8.0
+SLOWEST_STEP_S = 6.0
 
 
 def kinds() -> list[str]:
@@ -65,11 +65,6 @@ def action(words: Sequence[Any]) -> a.Action:
     return made
 
 
-def cycle() -> Iterator[a.Action]:
-    """The steps, for ever."""
-    return itertools.cycle(map(action, CYCLE))
-
-
 def performer(machine: Machine, rule: Settle | None = None) -> Performer:
     """What performs a step on a bare machine: an action, until the screen is at rest, a frame."""
     own: Settle = getattr(machine, "settle", Settle())
@@ -84,16 +79,12 @@ def do(hand: Performer, what: a.Action) -> None:
         raise SystemExit(f"{what} gave {extra}")
 
 
-def steps(hand: Performer, seconds: float) -> list[float]:
-    """Seconds of each step for a while, one at least."""
+def steps(step: Callable[[a.Action], object], seconds: float) -> list[float]:
+    """Seconds of each step for a while, in whole cycles: some actions take longer than others."""
     taken: list[float] = []
     end = time.perf_counter() + seconds
-    for what in cycle():
-        begun = time.perf_counter()
-        if taken and begun > end:
-            break
-        do(hand, what)
-        taken.append(time.perf_counter() - begun)
+    while not taken or time.perf_counter() < end:
+        taken += [timed(partial(step, action(words))) for words in CYCLE]
     return taken
 
 

@@ -182,7 +182,7 @@ def _ours(machine: Machine, name: str) -> Way:
 
     def way(what: str, bound: float) -> tuple[list[float], int | None]:
         if what == "step":
-            return steps(hand, bound), None
+            return steps(partial(do, hand), bound), None
         return [timed(machine.screen.grab) for _ in range(int(bound))], None
 
     return way

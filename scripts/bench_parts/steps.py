@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from cua_gym import actions as a
@@ -15,7 +16,7 @@ from cua_gym.machine.start import start_machine
 from cua_gym.record.layout import RunFolder
 from cua_gym.record.recorder import Recorder
 
-from .machines import open_editor, performer, spec, steps
+from .machines import do, open_editor, performer, spec, steps
 from .memory import anonymous_mb
 from .report import Pace, Report, timed
 
@@ -73,7 +74,7 @@ def of_a_step(report: Report, kind: str, pace: Pace) -> None:
         report.add("recording, on the step's path", [v * 1e3 for v in writes], "ms")
         open_editor(machine)
         still()
-        mixed = steps(performer(machine), pace.seconds)
+        mixed = steps(partial(do, performer(machine)), pace.seconds)
         report.add("a step of a mixture (click, key, move)", [v * 1e3 for v in mixed], "ms")
         typing = []
         for _ in range(5):

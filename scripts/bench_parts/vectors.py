@@ -26,7 +26,7 @@ from cua_gym.machine.base import Machine
 from cua_gym.task import Task
 from cua_gym.vector import DesktopVectorEnv
 
-from .machines import CYCLE, action, cycle, do, has_room, performer, steps, task
+from .machines import CYCLE, action, do, has_room, performer, steps, task
 from .memory import tree_mb
 from .report import Pace, Report, timed
 
@@ -140,7 +140,7 @@ def _rounds(
 def _alone(
     pool: ThreadPoolExecutor, machines: Sequence[Machine], seconds: float
 ) -> tuple[int, list[float]]:
-    taken = list(pool.map(lambda m: steps(performer(m), seconds), machines))
+    taken = list(pool.map(lambda m: steps(partial(do, performer(m)), seconds), machines))
     flat = [s for one in taken for s in one]
     return len(flat), flat
 
@@ -153,11 +153,13 @@ def _in_step(
     def step(what: Action) -> None:
         list(pool.map(lambda hand: do(hand, what), hands))
 
-    return _repeated(step, len(machines), seconds)
+    taken = steps(step, seconds)
+    return len(machines) * len(taken), taken
 
 
 def _stepped(env: Any, many: int, seconds: float) -> tuple[int, list[float]]:
-    return _repeated(lambda what: _step(env, many, what), many, seconds)
+    taken = steps(partial(_step, env, many), seconds)
+    return many * len(taken), taken
 
 
 def _once_through(env: Any, many: int) -> None:
@@ -170,16 +172,6 @@ def _step(env: Any, many: int, what: Action) -> None:
     _, _, terminations, truncations, infos = env.step((what,) * many)
     if (terminations | truncations).any() or "action_error" in infos:
         raise SystemExit(f"a step of {env} failed: {infos}")
-
-
-def _repeated(step: Callable[[Action], None], many: int, seconds: float) -> tuple[int, list[float]]:
-    taken: list[float] = []
-    end = time.perf_counter() + seconds
-    for what in cycle():
-        if taken and time.perf_counter() > end:
-            break
-        taken.append(timed(lambda what=what: step(what)))  # type: ignore[misc]
-    return many * len(taken), taken
 
 
 def _compare(report: Report, kind: str, many: int) -> None:
