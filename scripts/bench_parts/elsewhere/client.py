@@ -3,7 +3,7 @@
     client.py osworld|vncdotool PORT STEPS
 
 ``STEPS`` is a JSON list of ``["move", x, y]``, ``["click", x, y]`` and ``["key", name]``. Each line
-on stdin is ``["look", count]`` or ``["step", seconds]``, in whole cycles of the steps; the answer is
+on stdin is ``["look", count]`` or ``["step", seconds]``, in whole cycles of them; the answer is
 a JSON object with the seconds of each, and how many of the pictures differ from the one before.
 """
 
