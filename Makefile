@@ -32,7 +32,7 @@ check: setup  ## format, lint, types and the fast tests: before every commit
 image: setup  ## build an image, unless it is in the cache: make image IMAGE=debian-12
 	@.venv/bin/cua-gym image build $(IMAGE)
 
-bench: setup image  ## measure, print a table and write bench.json
+bench: setup image  ## measure, beside others' ways; write bench.json, docs/bench.md and its plot
 	$(PYTHON) scripts/bench.py
 
 clean:  ## remove what was built here: the virtual environment, caches and bench.json

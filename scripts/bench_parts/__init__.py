@@ -1,0 +1,1 @@
+"""Parts of the benchmark `scripts/bench.py`, each a module with one function that adds rows."""
