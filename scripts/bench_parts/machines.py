@@ -67,7 +67,7 @@ def action(words: Sequence[Any]) -> a.Action:
 
 def performer(machine: Machine, rule: Settle | None = None) -> Performer:
     """What performs a step on a bare machine: an action, until the screen is at rest, a frame."""
-    own: Settle = getattr(machine, "settle", Settle())
+    own = machine.settle
     space = ActionSpace(machine.spec.screen, "both")
     return Performer(machine, space, rule or own, SystemClock())
 
