@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -28,3 +29,11 @@ def shared() -> Iterator[X11Machine]:
         pytest.skip("needs Xvfb (package xvfb)")
     with start() as machine:
         yield machine
+
+
+def until(condition: object, what: str, seconds: float = 20) -> None:
+    """Poll until it holds."""
+    end = time.monotonic() + seconds
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < end, f"still not: {what}"
+        time.sleep(0.05)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import string
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -18,19 +17,12 @@ from cua_gym.machine.hands import Hands
 from cua_gym.machine.settle import settle
 from cua_gym.machine.x11.machine import X11Machine
 from cua_gym.machine.x11.screen import X11Screen
+from tests.machine.x11.conftest import until
 
 pytestmark = [pytest.mark.x11, pytest.mark.slow]
 
 PRINTABLE = "".join(c for c in string.printable if c.isprintable())
 TEXT = f"{PRINTABLE}\né ü ß ñ € 你好 😀\n\ttabbed\t\nlast"
-
-
-def until(condition: Callable[[], bool], what: str, seconds: float = 30) -> None:
-    """Poll until it holds."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"still not: {what}"
-        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")

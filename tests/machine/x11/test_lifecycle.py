@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from cua_gym.cache import cache_root
 from cua_gym.errors import MachineLost, StateMismatch
 from cua_gym.machine.base import MachineSpec
 from cua_gym.machine.x11.machine import X11Machine
-from tests.machine.x11.conftest import start
+from tests.machine.x11.conftest import start, until
 
 pytestmark = [pytest.mark.x11, pytest.mark.slow]
 
@@ -57,14 +56,6 @@ def _read(path: str) -> str:
 def kept() -> set[str]:
     """Files of saved light desktops in the cache."""
     return {str(path) for path in (cache_root() / "light").rglob("*") if path.is_file()}
-
-
-def until(condition: object, what: str, seconds: float = 20) -> None:
-    """Poll until it holds."""
-    end = time.monotonic() + seconds
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < end, f"still not: {what}"
-        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("when", ["starting", "running"])
