@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
@@ -19,6 +20,7 @@ import pytest
 from cua_gym.errors import MachineLost, StateMismatch
 from cua_gym.image.store import cache_root
 from cua_gym.machine.base import MachineSpec
+from cua_gym.machine.identity import start_time
 from cua_gym.machine.x11.machine import X11Machine
 from tests.machine.x11.conftest import start
 
@@ -35,19 +37,19 @@ time.sleep(600)
 """
 
 
-def sandboxes() -> set[int]:
-    """Processes of any sandbox: those of its ids, and those that hold one."""
-    found = set()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                words = (entry / "cmdline").read_bytes()
-                state = (entry / "stat").read_text().rpartition(")")[2].split()[0]
-            except OSError:
-                continue
-            if (b"supervisor.py" in words or b"x11/box.sh" in words) and state != "Z":
-                found.add(int(entry.name))
-    return found
+def below(pid: int) -> dict[int, int | None]:
+    """Processes that descend from one, each with its start time: together they are unique."""
+    found = [pid]
+    for one in found:
+        for thread in Path(f"/proc/{one}/task").glob("*"):
+            with contextlib.suppress(OSError):  # it has just ended
+                found += [int(child) for child in (thread / "children").read_text().split()]
+    return {one: start_time(one) for one in found[1:]}
+
+
+def living(processes: dict[int, int | None]) -> set[int]:
+    """Those that are still there."""
+    return {pid for pid, started in processes.items() if started and start_time(pid) == started}
 
 
 def kept() -> set[str]:
@@ -68,8 +70,7 @@ def until(condition: object, what: str, seconds: float = 20) -> None:
 @pytest.mark.parametrize("when", ["starting", "running"])
 def test_a_killed_owner_leaves_nothing(when: str, tmp_path: Path) -> None:
     """No process, mount or file, whether it was killed while it started one or later."""
-    before, mounts = sandboxes(), Path("/proc/self/mounts").read_text()
-    left = kept()
+    mounts, left = Path("/proc/self/mounts").read_text(), kept()
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER],
         stdout=subprocess.PIPE,
@@ -81,22 +82,22 @@ def test_a_killed_owner_leaves_nothing(when: str, tmp_path: Path) -> None:
         assert owner.stdout.readline() == "starting\n"
         if when == "running":
             assert int(owner.stdout.readline())
-        until(lambda: sandboxes() - before, "a sandbox", 60)
+        until(lambda: len(below(owner.pid)) > 1, "a sandbox", 60)
+        processes = below(owner.pid)
     finally:
         owner.kill()
         owner.wait()
         owner.stdout.close()
-    until(lambda: not sandboxes() - before, "the sandbox gone")
+    until(lambda: not living(processes), "the sandbox gone")
     assert Path("/proc/self/mounts").read_text() == mounts
     assert kept() - left == set()
     assert list(tmp_path.iterdir()) == []
 
 
-def counted() -> tuple[object, ...]:
-    """Descriptors, threads and children of this process, and sandboxes."""
+def counted() -> tuple[int, int, int]:
+    """Descriptors, threads and descendants of this process."""
     fds = len(list(Path("/proc/self/fd").iterdir()))
-    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
-    return fds, threading.active_count(), children, sandboxes()
+    return fds, threading.active_count(), len(below(os.getpid()))
 
 
 def test_starts_and_ends_leak_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,8 +110,14 @@ def test_starts_and_ends_leak_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     for _ in range(20):
         with start() as machine:
             frame = machine.screen.grab().rgb
+            processes = below(machine.pid)
+        assert len(processes) > 5
+        assert living(processes) == set()
         first = frame if first is None else first
-        assert np.array_equal(first, frame)
+        rows, columns = np.nonzero((first != frame).any(axis=2))
+        assert not rows.size, (
+            f"rows {rows.min()}-{rows.max()}, columns {columns.min()}-{columns.max()}"
+        )
     gc.collect()
     assert counted() == before
     assert kept() == left
@@ -133,7 +140,7 @@ def test_several_threads_start_desktops_at_once() -> None:
 def test_a_dead_part_is_named(victim: str) -> None:
     """When the sandbox or its X server has died, users hear of it, and closing is clean."""
     with start() as machine:
-        names = {Path(f"/proc/{pid}/comm").read_text().strip(): pid for pid in _below(machine.pid)}
+        names = {Path(f"/proc/{pid}/comm").read_text().strip(): pid for pid in below(machine.pid)}
         os.kill(names[victim], signal.SIGKILL)
         until(lambda: _lost(machine), "told that it is gone")
 
@@ -191,14 +198,3 @@ def _lost(machine: X11Machine) -> bool:
     except MachineLost as error:
         return "gone" in str(error)
     return False
-
-
-def _below(pid: int) -> list[int]:
-    found = [pid]
-    for one in found:
-        try:
-            text = Path(f"/proc/{one}/task/{one}/children").read_text()
-        except OSError:
-            continue
-        found += [int(child) for child in text.split()]
-    return found
