@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
@@ -18,6 +19,7 @@ import pytest
 from cua_gym.cache import cache_root
 from cua_gym.errors import MachineLost, StateMismatch
 from cua_gym.machine.base import MachineSpec
+from cua_gym.machine.identity import start_time
 from cua_gym.machine.x11.machine import X11Machine
 from tests.machine.x11.conftest import start, until
 
@@ -34,23 +36,19 @@ time.sleep(600)
 """
 
 
-def sandboxes(owner: int) -> set[int]:
-    """Processes of a process's sandboxes: those of its ids, and those that hold one."""
-    words = {pid: _read(f"/proc/{pid}/cmdline") for pid in _below(owner)}
-    return {pid for pid, line in words.items() if "supervisor.py" in line or "x11/box.sh" in line}
+def below(pid: int) -> dict[int, int | None]:
+    """Processes that descend from one, each with its start time: together they are unique."""
+    found = [pid]
+    for one in found:
+        for thread in Path(f"/proc/{one}/task").glob("*"):
+            with contextlib.suppress(OSError):  # it has just ended
+                found += [int(child) for child in (thread / "children").read_text().split()]
+    return {one: start_time(one) for one in found[1:]}
 
 
-def running(pids: set[int]) -> set[int]:
-    """Those of them that have not ended."""
-    stats = {pid: _read(f"/proc/{pid}/stat").rpartition(")")[2].split() for pid in pids}
-    return {pid for pid, stat in stats.items() if stat and stat[0] not in "ZX"}
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text(errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return ""
+def living(processes: dict[int, int | None]) -> set[int]:
+    """Those that are still there."""
+    return {pid for pid, started in processes.items() if started and start_time(pid) == started}
 
 
 def kept() -> set[str]:
@@ -73,22 +71,22 @@ def test_a_killed_owner_leaves_nothing(when: str, tmp_path: Path) -> None:
         assert owner.stdout.readline() == "starting\n"
         if when == "running":
             assert int(owner.stdout.readline())
-        until(lambda: sandboxes(owner.pid), "a sandbox", 60)
-        below = set(_below(owner.pid))
+        until(lambda: len(below(owner.pid)) > 1, "a sandbox", 60)
+        processes = below(owner.pid)
     finally:
         owner.kill()
         owner.wait()
         owner.stdout.close()
-    until(lambda: not running(below), "the sandbox gone")
+    until(lambda: not living(processes), "the sandbox gone")
     assert Path("/proc/self/mounts").read_text() == mounts
     assert kept() - left == set()
     assert list(tmp_path.iterdir()) == []
 
 
-def counted() -> tuple[object, ...]:
-    """Descriptors and threads of this process, and all that it has started."""
+def counted() -> tuple[int, int, int]:
+    """Descriptors, threads and descendants of this process."""
     fds = len(list(Path("/proc/self/fd").iterdir()))
-    return fds, threading.active_count(), sandboxes(os.getpid())
+    return fds, threading.active_count(), len(below(os.getpid()))
 
 
 def test_starts_and_ends_leak_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,8 +99,14 @@ def test_starts_and_ends_leak_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     for _ in range(20):
         with start() as machine:
             frame = machine.screen.grab().rgb
+            processes = below(machine.pid)
+        assert len(processes) > 5
+        assert living(processes) == set()
         first = frame if first is None else first
-        assert np.array_equal(first, frame)
+        rows, columns = np.nonzero((first != frame).any(axis=2))
+        assert not rows.size, (
+            f"rows {rows.min()}-{rows.max()}, columns {columns.min()}-{columns.max()}"
+        )
     gc.collect()
     assert counted() == before
     assert kept() == left
@@ -125,7 +129,7 @@ def test_several_threads_start_desktops_at_once() -> None:
 def test_a_dead_part_is_named(victim: str) -> None:
     """When the sandbox or its X server has died, users hear of it, and closing is clean."""
     with start() as machine:
-        names = {Path(f"/proc/{pid}/comm").read_text().strip(): pid for pid in _below(machine.pid)}
+        names = {Path(f"/proc/{pid}/comm").read_text().strip(): pid for pid in below(machine.pid)}
         os.kill(names[victim], signal.SIGKILL)
         until(lambda: _lost(machine), "told that it is gone")
 
@@ -183,12 +187,3 @@ def _lost(machine: X11Machine) -> bool:
     except MachineLost as error:
         return "gone" in str(error)
     return False
-
-
-def _below(pid: int) -> list[int]:
-    """A process and all below it; each thread has children of its own."""
-    found = [pid]
-    for one in found:
-        for thread in Path(f"/proc/{one}/task").glob("*"):
-            found += map(int, _read(f"{thread}/children").split())
-    return found
