@@ -69,8 +69,11 @@ class Gateway:
         servers = sorted({NAMESERVER, "127.0.0.1", *_nameservers()})
         own = [f"{one}/32" for one in servers if not ipaddress.ip_address(one).is_loopback]
         own.remove(f"{NAMESERVER}/32")
+        # A route out does not lead to link-local services: that net is the namespace's own, too.
         self._place = Namespace.make(
-            [f"{NAMESERVER}/15", *own], [(one, 53) for one in servers], self._policy.listened
+            [f"{NAMESERVER}/15", "169.254.0.1/16", *own],
+            [(one, 53) for one in servers],
+            self._policy.listened,
         )
         self._up: Future[None] = Future()
         self._thread = threading.Thread(target=self._run, name="cua-gym-gateway", daemon=True)
@@ -163,7 +166,10 @@ class Gateway:
 
     async def _resolved(self, name: str, port: int, family: int = 0) -> list[str]:
         """Where this host finds a name, without addresses that no name may stand for."""
-        found = await self._loop.getaddrinfo(name, port, family=family, type=socket.SOCK_STREAM)
+        try:
+            found = await self._loop.getaddrinfo(name, port, family=family, type=socket.SOCK_STREAM)
+        except ValueError as error:  # a label that no resolver takes; a guest may ask for anything
+            raise socket.gaierror(socket.EAI_NONAME, f"no name: {error}") from error
         return [str(address[0]) for *_, address in found if reachable(str(address[0]))]
 
     # connections

@@ -92,7 +92,7 @@ class Namespace:
                     f"no network can be made for the machine: {why[-500:]}; this account must be "
                     "allowed user namespaces"
                 )
-            _, fds, _, _ = socket.recv_fds(ours, 1, _MOST)
+            _, fds, _, _ = socket.recv_fds(ours, 1, _MOST, socket.MSG_CMSG_CLOEXEC)
         network, user, *rest = fds
         sockets = [socket.socket(fileno=fd) for fd in rest]
         if as_root:

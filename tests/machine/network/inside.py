@@ -80,9 +80,16 @@ def hold(host, port, count):
     return served
 
 
+def source(address):
+    """The address that is spoken from to reach one; nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end:
+        end.connect((address, 9))
+        return end.getsockname()[0]
+
+
 def interfaces():
     return sorted(name for _, name in socket.if_nameindex())
 
 
-KINDS = {f.__name__: f for f in (datagram, name, get, post, hold, interfaces)}
+KINDS = {f.__name__: f for f in (datagram, name, get, post, hold, source, interfaces)}
 print(json.dumps([KINDS[kind](*rest) for kind, *rest in json.loads(sys.argv[1])]))
