@@ -115,6 +115,12 @@ class ShellContract(ProcessContract):
         assert done.stdout == value.encode("utf-8", "surrogateescape")
         assert done.stderr.decode().strip() == folder
 
+    def test_an_environment_that_no_kernel_takes(self, shell: Shell) -> None:
+        """It is the caller's error, and the next command goes."""
+        with pytest.raises(ActionError):
+            shell.run("true", env={"WHAT": "x" * 200_000})
+        assert shell.run("echo on").text == "on\n"
+
     def test_missing_program(self, shell: Shell) -> None:
         """A program that does not exist is a result, 127, not an error."""
         done = shell.run(["no-such-program-here"])

@@ -25,9 +25,9 @@ from pathlib import Path
 
 import paramiko
 
-from cua_gym.errors import ActionError, MachineError, MachineLost, MachineTimeout, OutOfSpace
+from cua_gym.errors import MachineError, MachineLost, MachineTimeout, OutOfSpace
 from cua_gym.machine.archive import TAR_CREATE, pack, unpack
-from cua_gym.machine.base import Completed, FileStat, Stream
+from cua_gym.machine.base import Completed, Stream
 from cua_gym.machine.commands import (
     LINE_LIMIT,
     TERM,
@@ -42,6 +42,7 @@ from cua_gym.machine.commands import (
 )
 from cua_gym.machine.process import Running, check_size
 from cua_gym.machine.sftp import SftpFiles, guest_path
+from cua_gym.machine.sftp_shell import SftpShell, fitting
 from cua_gym.machine.ssh_connection import Pace, SshConnection
 from cua_gym.turns import Stop
 
@@ -61,7 +62,7 @@ _STILL = (
 )
 
 
-class SshShell:
+class SshShell(SftpShell):
     """The `Shell` of a machine with an SSH server.
 
     Args:
@@ -87,8 +88,7 @@ class SshShell:
         boot_deadline_s: float = 180.0,
         stall_s: float = 30.0,
     ) -> None:
-        self._login = user
-        self._desktop = desktop_user or user
+        desktop = desktop_user or user
         self._connection = SshConnection(
             connect,
             user=user,
@@ -97,9 +97,13 @@ class SshShell:
             boot_deadline_s=boot_deadline_s,
             stall_s=stall_s,
         )
-        self._files = SftpFiles(self._connection)
-        own = None if self._desktop == self._login else f"exec {AS_USER} {SFTP_SERVER}".encode()
-        self._own_files = SftpFiles(self._connection, own)
+        own = None if desktop == user else f"exec {AS_USER} {SFTP_SERVER}".encode()
+        super().__init__(
+            SftpFiles(self._connection),
+            SftpFiles(self._connection, own),
+            control=user,
+            desktop=desktop,
+        )
 
     def warm(self) -> None:
         """Start connecting in the background."""
@@ -170,15 +174,12 @@ class SshShell:
         prepared = self._command(token, argv, user, cwd, env, terminal is not None)
         if len(prepared.line) > LINE_LIMIT:
             script = f"/tmp/.cua-gym-{token}"
-            prepared = replace(
-                self._command(token, ["bash", script], user, cwd, env, terminal is not None),
-                script=script,
-            )
-            if len(prepared.line) > LINE_LIMIT:
-                raise ActionError(
-                    f"working folder and environment make {len(prepared.line)} bytes; "
-                    f"at most {LINE_LIMIT} fit a command line"
+            prepared = fitting(
+                replace(
+                    self._command(token, ["bash", script], user, cwd, env, terminal is not None),
+                    script=script,
                 )
+            )
             self.write(script, script_of(command), user=user, mode=0o600)
         channel = self._exec(prepared.line, wait_s, terminal)
         wire = _Wire(channel, kill=lambda: self._kill(token), status=lambda: self._status(channel))
@@ -194,7 +195,7 @@ class SshShell:
         terminal: bool,
     ) -> Command:
         account = user or self._desktop
-        if account == self._login:
+        if account == self._control:
             return Command(token, argv, cwd, env, terminal=terminal)
         if account == self._desktop:
             words = [AS_USER, f"{TOKEN_NAME}={token}"]
@@ -246,34 +247,6 @@ class SshShell:
         if not channel.eof_received:
             raise MachineLost("the SSH connection broke while a command ran")
         return 137  # the wrapper itself was killed; the server's signal name is not kept
-
-    @property
-    def files(self) -> SftpFiles:
-        """See `cua_gym.machine.base.Shell.files`: SFTP served by the desktop account itself."""
-        return self._own_files
-
-    def read(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes:
-        """See `cua_gym.machine.base.Shell.read`; anything but a regular file is refused."""
-        return self._files.read(path, offset=offset, limit=limit)
-
-    def write(self, path: str, data: bytes, *, user: str | None = None, mode: int = 0o644) -> None:
-        """See `cua_gym.machine.base.Shell.write`; a link at ``path`` is replaced, not followed."""
-        self._files.write(path, data, owner=self._owner(user), mode=mode)
-
-    def stat(self, path: str) -> FileStat:
-        """See `cua_gym.machine.base.Shell.stat`."""
-        return self._files.stat(path)
-
-    def list(self, path: str) -> list[FileStat]:
-        """See `cua_gym.machine.base.Shell.list`."""
-        return self._files.list(path)
-
-    def remove(self, path: str) -> None:
-        """See `cua_gym.machine.base.Shell.remove`; links are removed, not followed."""
-        path = guest_path(path)
-        done = self.run(["rm", "-rf", "--", path], user=self._login, cwd="/")
-        if done.exit:
-            raise PermissionError(errno.EPERM, done.stderr.decode("utf-8", "replace").strip(), path)
 
     def put_dir(self, source: Path, path: str, *, user: str | None = None) -> None:
         """See `cua_gym.machine.base.Shell.put_dir`."""
@@ -327,11 +300,6 @@ class SshShell:
     def _tar(self, words: Sequence[str], path: str, *rest: str) -> paramiko.Channel:
         line = shlex.join(["exec", *words, f"--directory={guest_path(path)}", *rest])
         return self._exec(line.encode("utf-8", "surrogateescape"))
-
-    def _owner(self, user: str | None) -> tuple[int, int] | None:
-        """Numbers of the owner; None where the login account's own files are right already."""
-        account = user or self._desktop
-        return None if account == self._login else self._files.account(account)
 
 
 class _Wire:

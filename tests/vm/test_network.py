@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import http.server
 import socket
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,44 +11,16 @@ import pytest
 from cua_gym.machine.base import Machine, MachineSpec
 from cua_gym.machine.network.gateway import Gateway
 from cua_gym.machine.start import start_machine
+from tests.machine.network.site import got, serving
 
 pytestmark = pytest.mark.vm
-
-ASK = """
-import sys, urllib.request
-for url in sys.argv[1:]:
-    try:
-        print(urllib.request.urlopen(url, timeout=8).read().decode())
-    except OSError as error:
-        print("none")
-"""
-
-
-class _Site(http.server.BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        body = f"site of {self.headers['Host']}".encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        pass
 
 
 @pytest.fixture
 def port() -> Iterator[int]:
     """A web server at every address of this host, its loopback's too."""
-    with http.server.ThreadingHTTPServer(("0.0.0.0", 0), _Site) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_address[1]
-        server.shutdown()
-
-
-def got(machine: Machine, *urls: str) -> list[str]:
-    """What the guest's own programs get from these."""
-    done = machine.shell.run(["python3", "-c", ASK, *urls], timeout_s=120)
-    return done.text.split("\n")[: len(urls)]
+    with serving("0.0.0.0") as port:
+        yield port
 
 
 def own_address() -> str | None:
@@ -84,7 +54,7 @@ def test_with_named_hosts_only_they_are_reached(port: int, monkeypatch: pytest.M
         f"http://{own_address() or '10.0.2.3'}:{port}/",
         "http://1.1.1.1/",
     ]
-    wanted = [f"site of shop.example:{port}", *["none"] * 5]
+    wanted = [f"shop.example:{port} /", *["none"] * 5]
     with start_machine(MachineSpec(network=(f"shop.example:{port}",))) as machine:
         assert got(machine, *urls) == wanted
         state = machine.snapshot("test-network")
@@ -101,4 +71,4 @@ def test_an_open_network_keeps_off_the_hosts_loopback(port: int) -> None:
     with start_machine(MachineSpec(network="open")) as machine:
         assert got(machine, f"http://10.0.2.2:{port}/") == ["none"]
         if away is not None:
-            assert got(machine, f"http://{away}:{port}/") == [f"site of {away}:{port}"]
+            assert got(machine, f"http://{away}:{port}/") == [f"{away}:{port} /"]

@@ -114,7 +114,7 @@ class Link:
         if not ready:
             raise MachineTimeout(f"the desktop's supervisor gave no answer in {timeout_s:g} s")
         try:
-            data, fds, _, _ = socket.recv_fds(self._sock, 1 << 16, 1)
+            data, fds, _, _ = socket.recv_fds(self._sock, 1 << 16, 1, socket.MSG_CMSG_CLOEXEC)
         except OSError:
             data, fds = b"", []
         if not data:

@@ -15,7 +15,7 @@ from typing import Self
 
 from cua_gym.errors import MachineError, OutOfSpace
 from cua_gym.machine.archive import TAR_CREATE, pack, unpack
-from cua_gym.machine.base import Completed, FileStat
+from cua_gym.machine.base import Completed
 from cua_gym.machine.commands import (
     LINE_LIMIT,
     TERM,
@@ -26,7 +26,8 @@ from cua_gym.machine.commands import (
     script_of,
 )
 from cua_gym.machine.process import Running, check_size
-from cua_gym.machine.sftp import SftpFiles, guest_path
+from cua_gym.machine.sftp import guest_path
+from cua_gym.machine.sftp_shell import SftpShell, fitting
 from cua_gym.machine.x11.files import FileServer, sandbox_files
 from cua_gym.machine.x11.sandbox import Sandbox
 from cua_gym.machine.x11.wire import SandboxWire
@@ -38,7 +39,7 @@ ROOT = "root"
 _KILL_S = 30.0
 
 
-class X11Shell:
+class X11Shell(SftpShell):
     """`cua_gym.machine.base.Shell` of one sandbox.
 
     Args:
@@ -47,10 +48,13 @@ class X11Shell:
 
     def __init__(self, sandbox: Sandbox, desktop_user: str) -> None:
         self._sandbox = sandbox
-        self._desktop = desktop_user
         self._servers = [FileServer(sandbox, ROOT), FileServer(sandbox, desktop_user)]
-        self._files = sandbox_files(self._servers[0], of_account=False)
-        self._own_files = sandbox_files(self._servers[1], of_account=True)
+        super().__init__(
+            sandbox_files(self._servers[0], of_account=False),
+            sandbox_files(self._servers[1], of_account=True),
+            control=ROOT,
+            desktop=desktop_user,
+        )
 
     def run(
         self,
@@ -88,9 +92,9 @@ class X11Shell:
         prepared = Command(token, argv, cwd, env, terminal=on_terminal)
         if len(prepared.line) > LINE_LIMIT:
             script = f"/tmp/.cua-gym-{token}"
-            self.write(script, script_of(command), user=user, mode=0o600)
             words = ["bash", script]
-            prepared = Command(token, words, cwd, env, terminal=on_terminal, script=script)
+            prepared = fitting(Command(token, words, cwd, env, terminal=on_terminal, script=script))
+            self.write(script, script_of(command), user=user, mode=0o600)
         wire = self._wire(
             ["sh", "-c", prepared.line.decode("utf-8", "surrogateescape")], user, terminal, token
         )
@@ -122,34 +126,6 @@ class X11Shell:
             link.answer(_KILL_S)
         finally:
             link.close()
-
-    @property
-    def files(self) -> SftpFiles:
-        """See `cua_gym.machine.base.Shell.files`."""
-        return self._own_files
-
-    def read(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes:
-        """See `cua_gym.machine.base.Shell.read`; anything but a regular file is refused."""
-        return self._files.read(path, offset=offset, limit=limit)
-
-    def write(self, path: str, data: bytes, *, user: str | None = None, mode: int = 0o644) -> None:
-        """See `cua_gym.machine.base.Shell.write`; a link at ``path`` is replaced, not followed."""
-        self._files.write(path, data, owner=self._owner(user), mode=mode)
-
-    def stat(self, path: str) -> FileStat:
-        """See `cua_gym.machine.base.Shell.stat`."""
-        return self._files.stat(path)
-
-    def list(self, path: str) -> list[FileStat]:
-        """See `cua_gym.machine.base.Shell.list`."""
-        return self._files.list(path)
-
-    def remove(self, path: str) -> None:
-        """See `cua_gym.machine.base.Shell.remove`; links are removed, not followed."""
-        path = guest_path(path)
-        done = self.run(["rm", "-rf", "--", path], user=ROOT, cwd="/")
-        if done.exit:
-            raise PermissionError(errno.EPERM, done.stderr.decode("utf-8", "replace").strip(), path)
 
     def put_dir(self, source: Path, path: str, *, user: str | None = None) -> None:
         """See `cua_gym.machine.base.Shell.put_dir`."""
@@ -191,11 +167,6 @@ class X11Shell:
 
     def _tar(self, words: Sequence[str], path: str, *rest: str) -> _Tar:
         return _Tar(self._wire([*words, f"--directory={guest_path(path)}", *rest], ROOT, None, ""))
-
-    def _owner(self, user: str | None) -> tuple[int, int] | None:
-        """Numbers of the owner; None where the file server's own are right already."""
-        account = user or self._desktop
-        return None if account == ROOT else self._files.account(account)
 
 
 class _Tar:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import http.server
 import json
 import os
 import signal
@@ -19,35 +18,16 @@ from typing import Any
 import pytest
 
 from cua_gym.machine.network.gateway import NAMESERVER, Gateway, _nameservers
+from tests.machine.network.site import serving
 
 INSIDE = Path(__file__).with_name("inside.py")
-
-
-class _Site(http.server.BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        body = f"{self.headers['Host']} {self.path}".encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def do_POST(self) -> None:
-        data = self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(data[::-1])
-
-    def log_message(self, *_: Any) -> None:
-        pass
 
 
 @pytest.fixture
 def site() -> Iterator[int]:
     """Port of a web server on the host's loopback."""
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Site) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_address[1]
-        server.shutdown()
+    with serving() as port:
+        yield port
 
 
 @pytest.fixture
@@ -127,12 +107,15 @@ def test_an_address_is_the_same_in_the_next_gateway(hosts: dict[str, str]) -> No
 def test_an_open_network_has_a_way_out_but_not_home(site: int) -> None:
     """A route, and names; the host's loopback is not at the far end of it."""
     with Gateway("open") as gateway:
-        interfaces, *home = inside(
+        interfaces, metadata, world, *home = inside(
             gateway,
             ["interfaces"],
+            ["source", "169.254.169.254"],
+            ["source", "192.0.2.1"],
             *(["get", address, site, "/"] for address in ("10.0.2.2", "127.0.0.1", "localhost")),
         )
     assert interfaces == ["lo", "tap0"]
+    assert (metadata, world) == ("169.254.0.1", "10.0.2.100")  # its own loopback's, the way out's
     assert home == [None] * 3
 
 
@@ -203,6 +186,18 @@ def test_the_real_resolver_keeps_off_the_host() -> None:
         return await Gateway._resolved(gateway, "localhost", 80)
 
     assert asyncio.run(asked(object.__new__(Gateway))) == []
+
+
+@pytest.mark.parametrize("name", ["a" * 70 + ".example", "\0.example", ".."])
+def test_what_no_resolver_takes_is_no_name(name: str) -> None:
+    """A guest may ask for anything; it is told that there is none."""
+
+    async def asked(gateway: Gateway) -> list[str]:
+        gateway._loop = asyncio.get_running_loop()
+        return await Gateway._resolved(gateway, name, 80)
+
+    with pytest.raises(socket.gaierror):
+        asyncio.run(asked(object.__new__(Gateway)))
 
 
 def _descriptors() -> int:

@@ -2,56 +2,25 @@
 
 from __future__ import annotations
 
-import http.server
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from cua_gym.machine.base import Machine
 from cua_gym.machine.network.gateway import Gateway
 from cua_gym.machine.start import start_machine
+from tests.machine.network.site import got, serving
 from tests.machine.x11.conftest import SPEC
 
 pytestmark = [pytest.mark.x11, pytest.mark.slow]
-
-ASK = """
-import sys, urllib.request
-for url in sys.argv[1:]:
-    try:
-        print(urllib.request.urlopen(url, timeout=8).read().decode())
-    except OSError:
-        print("none")
-"""
-
-
-class _Site(http.server.BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        body = f"site of {self.headers['Host']}".encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: Any) -> None:
-        pass
 
 
 @pytest.fixture
 def port() -> Iterator[int]:
     """A web server on this host's loopback."""
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Site) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_address[1]
-        server.shutdown()
-
-
-def got(machine: Machine, *urls: str) -> list[str]:
-    """What programs inside get from these."""
-    done = machine.shell.run(["python3", "-c", ASK, *urls], timeout_s=120)
-    return done.text.split("\n")[: len(urls)]
+    with serving() as port:
+        yield port
 
 
 def test_only_named_hosts_are_reached(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +38,7 @@ def test_only_named_hosts_are_reached(port: int, monkeypatch: pytest.MonkeyPatch
             f"http://127.0.0.1:{port}/",
             "http://1.1.1.1/",
         )
-    assert answers == [f"site of shop.example:{port}", *["none"] * 3]
+    assert answers == [f"shop.example:{port} /", *["none"] * 3]
 
 
 def test_an_open_network_keeps_off_the_hosts_loopback(port: int) -> None:
