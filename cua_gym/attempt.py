@@ -43,6 +43,7 @@ class Attempt:
         max_steps: instead of the task's own limit.
         max_seconds: instead of the task's own limit.
         keep_final_state: save the machine after the verdict, to be opened later.
+        film: record pictures and a video, not lines alone.
         start: makes the machine; tests hand in their own.
         moment: go on from there, of another attempt at the same variation.
 
@@ -63,6 +64,7 @@ class Attempt:
         max_steps: int | None = None,
         max_seconds: float | None = None,
         keep_final_state: bool = False,
+        film: bool = True,
         clock: Clock | None = None,
         start: Callable[..., Machine] = start_machine,
         moment: Moment | None = None,
@@ -80,6 +82,7 @@ class Attempt:
         self.meter: Callable[[], Mapping[str, Any]] = lambda: UNMETERED
         self._rule = rule
         self._keep_final_state = keep_final_state
+        self._film = film
         self._clock = clock or SystemClock()
         self._start = start
         self._moment = moment

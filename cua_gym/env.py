@@ -66,6 +66,10 @@ class DesktopEnv(gym.Env[Observation, Action]):
         max_seconds: instead of the task's own limit.
         keep_final_state: save the machine after grading, to be opened later
             (`cua_gym.record.replay.Replay.final_state`).
+        film_every: pictures and a video are recorded of each so many-th episode, from the first;
+            0 is of none. Lines, evidence and outcome are recorded of all.
+        copy: each screenshot is the caller's own; False hands out the one that is recorded, which
+            cannot be written to.
         progress: told what takes more than a second.
         warm: 1 has the next machine made ready while this one is used; or a pool that several
             environments share. It is kept for a reset without a seed, or with the same one again.
@@ -91,6 +95,8 @@ class DesktopEnv(gym.Env[Observation, Action]):
         max_steps: int | None = None,
         max_seconds: float | None = None,
         keep_final_state: bool = False,
+        film_every: int = 1,
+        copy: bool = True,
         progress: Callable[[str], None] = lambda _: None,
         warm: int | WarmPool = 0,
         start: Callable[..., Machine] = start_machine,
@@ -103,6 +109,8 @@ class DesktopEnv(gym.Env[Observation, Action]):
             raise ValueError(f"max_steps is at least 1, not {max_steps!r}")
         if max_seconds is not None and not 0 < max_seconds < math.inf:
             raise ValueError(f"max_seconds is a time above 0, not {max_seconds!r}")
+        if operator.index(film_every) < 0:
+            raise ValueError(f"film_every is a number from 0 on, not {film_every!r}")
         if backend not in (None, "qemu", "x11"):
             raise ValueError(f"backend is 'qemu' or 'x11', not {backend!r}")
         self.task = (task if isinstance(task, Task) else find_task(task)).on(backend)
@@ -119,6 +127,9 @@ class DesktopEnv(gym.Env[Observation, Action]):
             "max_seconds": max_seconds,
             "keep_final_state": keep_final_state,
         }
+        self._copy = copy
+        self._film_every = film_every
+        self._episodes = 0
         self._start = start
         self._foresight: Foresight | None = None
         if warm:
@@ -175,10 +186,12 @@ class DesktopEnv(gym.Env[Observation, Action]):
             ahead.variation(number) if ahead else self.task.variation(number),
             folder,
             agent=self._agent,
+            film=self._film_every > 0 and self._episodes % self._film_every == 0,
             start=ahead.place if ahead else self._start,
             **self._options,
         )
         self._episode = episode
+        self._episodes += 1
         self._score = 0.0
         step = episode.prepare(self._progress)
         if self._reward_kind == "progress":
@@ -289,7 +302,7 @@ class DesktopEnv(gym.Env[Observation, Action]):
     def _observe(self, step: Step) -> Observation:
         self._frame = step.frame.rgb
         return {
-            "screenshot": step.frame.rgb.copy(),
+            "screenshot": step.frame.rgb.copy() if self._copy else _read_only(step.frame.rgb),
             "cursor": np.array(step.frame.cursor, np.int64),
         }
 
@@ -297,6 +310,12 @@ class DesktopEnv(gym.Env[Observation, Action]):
 def make(task: str | Path | Task, **options: Any) -> DesktopEnv:
     """A `DesktopEnv` with no wrapper between you and it; see there for the options."""
     return DesktopEnv(task, **options)
+
+
+def _read_only(rgb: Rgb) -> Rgb:
+    view = rgb.view()
+    view.flags.writeable = False
+    return view
 
 
 def _score(outcome: Outcome) -> float:

@@ -70,7 +70,7 @@ class Episode(Attempt):
             self._rule = rule = self._rule or self._machine.settle
             self._performer = self._hands_on(self._machine, rule)
             frame = self._last = self._machine.screen.grab()
-            self._recorder = Recorder(self.folder, self._machine.screen.size)
+            self._recorder = Recorder(self.folder, self._machine.screen.size, film=self._film)
             self._began = self._clock.monotonic()
             described = describe(self, rule)
             if moment is None:
@@ -301,6 +301,7 @@ class Episode(Attempt):
                 max_steps=self.max_steps,
                 max_seconds=self.max_seconds,
                 keep_final_state=self._keep_final_state,
+                film=self._film,
                 clock=self._clock,
                 start=self._start,
                 moment=moment,

@@ -85,7 +85,8 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
         run = run or run_name(datetime.datetime.now(datetime.UTC))
         size = min(num_envs, cores()) if warm is None else warm
         self._pool = WarmPool(size, start=options.get("start", start_machine)) if size else None
-        envs = [DesktopEnv(one, run=run, warm=self._pool or 0, **options) for one in tasks]
+        options |= {"run": run, "warm": self._pool or 0, "copy": False}  # a batch is a copy
+        envs = [DesktopEnv(one, **options) for one in tasks]
         if len(screens := {env.task.spec.screen for env in envs}) > 1:
             raise ValueError(f"the tasks have screens of several sizes: {sorted(screens)}")
         need_room([machine_mb(env.task.spec) for env in envs])
@@ -131,8 +132,15 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
             seeds = list(seed)
         if len(seeds) != self.num_envs:
             raise ValueError(f"{len(seeds)} seeds for {self.num_envs} environments")
-        infos = self._each(lambda i, slot: slot.reset(seeds[i], options), chosen)
-        return self._stacked(), self._merged(infos)
+        batch = self._empty() if self._copy else self._batch
+
+        def reset(i: int, slot: _Slot) -> dict[str, Any] | None:
+            info = slot.reset(seeds[i], options) if i in chosen else None
+            slot.put(batch, i)
+            return info
+
+        infos = self._each(reset)
+        return batch, self._merged({i: info for i, info in infos.items() if info is not None})
 
     def step(
         self, actions: Sequence[Action]
@@ -159,9 +167,16 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
                 f"the slots {over} are in no episode; reset them: "
                 "reset(options={'reset_mask': terminations | truncations})"
             )
-        results = self._each(lambda i, slot: slot.step(actions[i], self.autoreset_mode))
+        batch = self._empty() if self._copy else self._batch
+
+        def step(i: int, slot: _Slot) -> tuple[float, bool, bool, dict[str, Any]]:
+            result = slot.step(actions[i], self.autoreset_mode)
+            slot.put(batch, i)
+            return result
+
+        results = self._each(step)
         return (
-            self._stacked(),
+            batch,
             np.array([r[0] for r in results.values()], np.float64),
             np.array([r[1] for r in results.values()], np.bool_),
             np.array([r[2] for r in results.values()], np.bool_),
@@ -216,14 +231,11 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
             raise ValueError(f"reset_mask has {self.num_envs} values, one of them true: {mask}")
         return [int(i) for i in np.flatnonzero(mask)]
 
-    def _each(
-        self, work: Callable[[int, _Slot], T], chosen: Sequence[int] | None = None
-    ) -> dict[int, T]:
+    def _each(self, work: Callable[[int, _Slot], T]) -> dict[int, T]:
         """Do it in the slots' threads; when all are done, the first one's error."""
         if self.closed:
             raise gym.error.ClosedEnvironmentError("this vector is closed; make another one")
-        numbers = range(self.num_envs) if chosen is None else chosen
-        under_way = {i: self._slots[i].submit(work, i, self._slots[i]) for i in numbers}
+        under_way = {i: slot.submit(work, i, slot) for i, slot in enumerate(self._slots)}
         results: dict[int, T] = {}
         failure: BaseException | None = None
         for i, future in under_way.items():
@@ -241,16 +253,6 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
             name: np.zeros(space.shape, space.dtype)
             for name, space in self.observation_space.spaces.items()  # type: ignore[attr-defined]
         }
-
-    def _stacked(self) -> Observation:
-        batch = self._empty() if self._copy else self._batch
-
-        def put(i: int, slot: _Slot) -> None:
-            for name, value in slot.observation.items():
-                batch[name][i] = value
-
-        self._each(put)
-        return batch
 
     def _merged(self, infos: Mapping[int, Mapping[str, Any]]) -> dict[str, Any]:
         """As Gymnasium's vectors do: an array for each key, and a mask ``_key`` of who has it."""
@@ -338,9 +340,15 @@ class _Slot:
             self.observation, reward, terminated, truncated, info = self.env.step(action)
         self.over = terminated or truncated
         if self.over and mode is AutoresetMode.SAME_STEP:
-            final = {"final_obs": self.observation, "final_info": info}
+            ended = {name: value.copy() for name, value in self.observation.items()}
+            final = {"final_obs": ended, "final_info": info}
             info = self.reset(None, {}) | final
         return reward, terminated, truncated, info
+
+    def put(self, batch: Observation, i: int) -> None:
+        """Its observation becomes the ``i``-th of the batch; nothing where it has none yet."""
+        for name, value in self.observation.items():
+            batch[name][i] = value
 
     def _run(self) -> None:
         while (work := self._work.get()) is not None:

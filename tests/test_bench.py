@@ -96,7 +96,7 @@ def test_vectors_are_measured(toy: Task):
     """Each way has its rows."""
     report = Report(machine="fake", part="vectors")
     vectors.measure(report, "fake", toy, PACE, [2], aside=False)
-    for way in (vectors.ALONE, vectors.IN_STEP, vectors.VECTOR, vectors.SYNC):
+    for way in (vectors.ALONE, vectors.IN_STEP, vectors.VECTOR, vectors.SYNC, vectors.FILMED):
         assert report.median(f"{way}, steps", 2), way
         assert report.median(f"{way}, a step", 2), way
     assert report.median("reset all", 2)

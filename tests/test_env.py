@@ -291,6 +291,44 @@ def test_the_record_has_every_step(make_env: Callable[..., DesktopEnv]) -> None:
     assert submission == {"kind": "submit", "answer": "done", "reason": None}
 
 
+def test_every_so_many_episodes_are_filmed(make_env: Callable[..., DesktopEnv]) -> None:
+    """Of the others lines, evidence and outcome are recorded, and no picture."""
+    env = make_env(film_every=2)
+    filmed = []
+    for seed in range(3):
+        env.reset(seed=seed)
+        solve(env)
+        assert env.step(a.Submit())[1] == 1.0
+        folder = env.episode.folder
+        replay = Replay(folder)
+        steps = list(replay.steps())
+        assert [step.index for step in steps] == [0, 1, 2, 3]
+        assert replay.result is not None
+        assert replay.changed_frames() == []
+        filmed.append(folder.video.exists())
+        assert len(list(folder.frames.iterdir())) == (4 if filmed[-1] else 0)
+        if not filmed[-1]:
+            assert {step.frame for step in steps} == {None}
+            with pytest.raises(FileNotFoundError, match="step 0 .* not filmed"):
+                steps[0].pixels()
+    assert filmed == [True, False, True]
+    never = make_env(film_every=0)
+    never.reset(seed=0)
+    assert never.evaluate().score == 0.0
+    assert not never.episode.folder.video.exists()
+    with pytest.raises(ValueError, match="film_every"):
+        make_env(film_every=-1)
+
+
+def test_a_screenshot_that_is_not_copied_cannot_be_written(
+    make_env: Callable[..., DesktopEnv],
+) -> None:
+    """What is recorded and shown later stays what it was."""
+    observation, _ = make_env(copy=False).reset(seed=0)
+    with pytest.raises(ValueError, match="read-only"):
+        observation["screenshot"][0, 0] = 0
+
+
 class Failing:
     """Starts toy computers that fail at a given moment."""
 

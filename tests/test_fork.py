@@ -105,6 +105,19 @@ def test_a_child_is_a_whole_episode(make: Make):
     assert "parent" not in own.episode
 
 
+def test_a_child_of_what_is_not_filmed_is_not_filmed(make: Make):
+    """Its record has the parent's lines all the same."""
+    env = make(film_every=0)
+    half_way(env)
+    (child,) = env.fork(1)
+    child.step(a.Move(60, 70))
+    replay = Replay(child.episode.folder)
+    assert [step.index for step in replay.steps()] == [0, 1, 2]
+    child.close()
+    assert list(replay.folder.frames.iterdir()) == []
+    assert not replay.folder.video.exists()
+
+
 def test_the_picture_is_the_same_at_first(make: Make):
     """What the children show is what the parent showed."""
     env = make(render_mode="rgb_array")

@@ -98,7 +98,12 @@ class RunFolder:
 
     def frame(self, step: int) -> Path:
         """Screenshot after ``step``; step 0 is what the agent saw first."""
-        return self.frames / f"{step:04d}.png"
+        return self.path / self.frame_name(step)
+
+    @staticmethod
+    def frame_name(step: int) -> str:
+        """The same, relative to the folder."""
+        return f"frames/{step:04d}.png"
 
     @property
     def sums(self) -> Path:

@@ -26,6 +26,7 @@ import numpy as np
 
 from cua_gym.errors import RecordLost
 from cua_gym.machine.base import Frame, Rgb
+from cua_gym.record.bands import changed_bands
 from cua_gym.record.layout import RunFolder
 from cua_gym.record.lines import LineWriter, read_lines, space_errors
 from cua_gym.record.png import PngEncoder
@@ -55,6 +56,7 @@ class Recorder:
         folder: RunFolder,
         size: tuple[int, int],
         *,
+        film: bool = True,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -64,11 +66,13 @@ class Recorder:
             folder: a new, empty attempt.
             size: of the screen; a picture of another size is stored as it is, and cropped or
                 padded in the video.
+            film: keep pictures and a video; else the lines alone.
             clock: monotonic seconds; the same clock as `Frame.time`.
             now: wall clock, in UTC.
         """
         self._folder = folder
         self._size = size
+        self._film = film
         self._clock, self._now = clock, now
         self._began = clock()
         self._lines = LineWriter(folder.traj)
@@ -85,14 +89,15 @@ class Recorder:
     ) -> None:
         """Write ``episode.json`` and step 0: what the agent sees before it acts.
 
-        When this returns there is a video that plays, however soon the end comes.
+        When this returns there is a video that plays, if one is wanted, however soon the end comes.
 
         Raises:
             OutOfSpace: the disk is full.
         """
         self._begin(episode, 0.0)
         self._record(0, None, frame, info or {}, False, False)
-        self._wait(self._begun)
+        if self._film:
+            self._wait(self._begun)
 
     def go_on(self, episode: Mapping[str, Any], parent: RunFolder, step: int, frame: Frame) -> None:
         """Go on from a step of another attempt, whose record up to then becomes the first part.
@@ -105,6 +110,8 @@ class Recorder:
         """
         elapsed_s = copy_steps(parent, self._folder, step)
         self._begin(episode, elapsed_s)
+        if not self._film:
+            return
         pixels, slot = self._copied(frame)
         self._jobs.put(_Picture(step, round(elapsed_s * 1000), pixels, slot, known=True))
         self._wait(self._begun)
@@ -172,6 +179,8 @@ class Recorder:
 
     def _begin(self, episode: Mapping[str, Any], elapsed_s: float) -> None:
         self._folder.write_episode(episode)
+        with space_errors(self._folder.sums):
+            self._folder.sums.touch()
         self._began = self._clock() - elapsed_s
         self._thread = threading.Thread(target=self._work, name="cua-gym-recorder", daemon=True)
         self._thread.start()
@@ -202,7 +211,7 @@ class Recorder:
         if self._fault is not None:
             raise self._fault
         moment = self._clock()
-        pixels, slot = self._copied(frame)
+        pixels, slot = self._copied(frame) if self._film else (None, None)
         line = {
             "step": index,
             "time": self._stamp(),
@@ -214,7 +223,7 @@ class Recorder:
             "truncated": truncated,
             "info": info,
             "frame": {
-                "file": str(self._folder.frame(index).relative_to(self._folder.path)),
+                "file": self._folder.frame_name(index) if self._film else None,
                 "serial": frame.serial,
                 "age_s": round(moment - frame.time, 6),
                 "cursor": list(frame.cursor),
@@ -223,9 +232,11 @@ class Recorder:
         try:
             self._lines.append(line)
         except BaseException:
-            self._free.put(slot)
+            if slot is not None:
+                self._free.put(slot)
             raise
-        self._jobs.put(_Picture(index, round((moment - self._began) * 1000), pixels, slot))
+        if pixels is not None and slot is not None:
+            self._jobs.put(_Picture(index, round((moment - self._began) * 1000), pixels, slot))
 
     def _copied(self, frame: Frame) -> tuple[Rgb, Rgb]:
         """The picture in memory of ours, and the slot that is taken by it."""
@@ -244,9 +255,9 @@ class Recorder:
             slot: Rgb | None = job.slot
             if self._fault is None:
                 try:
-                    same = pictures.show(job)
+                    changed = pictures.show(job)
                     self._begun.set()
-                    slot = pictures.store(job, same)
+                    slot = pictures.store(job, changed)
                 except Exception as fault:  # carried to the caller's thread, whatever it is
                     self._fault = fault
             self._begun.set()
@@ -269,19 +280,17 @@ class _Pictures:
         self._previous: _Picture | None = None
         self._bytes = b""
 
-    def show(self, picture: _Picture) -> bool:
-        """Add one picture to the video; whether it is the one before once more."""
-        previous = self._previous
-        same = previous is not None and np.array_equal(previous.pixels, picture.pixels)
+    def show(self, picture: _Picture) -> list[int] | None:
+        """Add one picture to the video; its bands that are new, None if it is all of them."""
+        previous, changed = self._previous, None
+        if previous is not None and previous.pixels.shape == picture.pixels.shape:
+            changed = changed_bands(previous.pixels, picture.pixels)
         with space_errors(self._folder.video, picture.pixels.nbytes // 1000):
             self._video = self._video or Video(self._folder.video, self._size)
-            if same:
-                self._video.again(picture.time_ms)
-            else:
-                self._video.add(picture.pixels, picture.time_ms)
-        return same
+            self._video.add(picture.pixels, picture.time_ms, changed)
+        return changed
 
-    def store(self, picture: _Picture, same: bool) -> Rgb | None:
+    def store(self, picture: _Picture, changed: list[int] | None) -> Rgb | None:
         """Write one picture's file; returns the slot that is free now, if any."""
         folder, previous = self._folder, self._previous
         path = folder.frame(picture.step)
@@ -289,8 +298,9 @@ class _Pictures:
             self._bytes = path.read_bytes()
             self._previous = picture
             return None
+        same = changed == []
         if not same:
-            self._bytes = self._png.encode(picture.pixels)
+            self._bytes = self._png.encode(picture.pixels, changed)
         with space_errors(path, len(self._bytes)):
             if not (same and previous and _linked(folder.frame(previous.step), path)):
                 # Whole or absent: a kill leaves no half picture among the frames.
@@ -299,7 +309,7 @@ class _Pictures:
                 part.replace(path)
             with folder.sums.open("a") as sums:
                 digest = hashlib.sha256(self._bytes).hexdigest()
-                sums.write(f"{digest}  {path.relative_to(folder.path)}\n")
+                sums.write(f"{digest}  {folder.frame_name(picture.step)}\n")
         self._previous = picture
         return previous.slot if previous else None
 
@@ -324,9 +334,10 @@ def copy_steps(parent: RunFolder, child: RunFolder, step: int) -> float:
         with space_errors(child.traj), LineWriter(child.traj) as writer:
             for line in lines:
                 writer.append(line)
-                source, target = (at.path / line["frame"]["file"] for at in (parent, child))
-                if not _linked(source, target):
-                    shutil.copyfile(source, target)
+                if (name := line["frame"]["file"]) is None:
+                    continue
+                if not _linked(parent.path / name, child.path / name):
+                    shutil.copyfile(parent.path / name, child.path / name)
             child.sums.write_text("".join(sums))
     except (FileNotFoundError, IndexError) as error:
         raise RecordLost(f"{parent.path} has no step {step} to go on from") from error

@@ -31,7 +31,8 @@ class Step:
         action: the action's JSON form (`cua_gym.actions.action_from_dict`); None for what no
             action can say.
         call: ``bridge``, ``tool`` and ``arguments`` of what came over a bridge.
-        frame: the screenshot after the action; absent when the run was killed just then.
+        frame: the screenshot after the action, whose file is absent when the run was killed just
+            then; None when the episode was not filmed.
     """
 
     index: int
@@ -43,14 +44,16 @@ class Step:
     terminated: bool
     truncated: bool
     info: Mapping[str, Any]
-    frame: Path
+    frame: Path | None
 
     def pixels(self) -> Rgb:
         """The screenshot, ``(height, width, 3)`` uint8.
 
         Raises:
-            FileNotFoundError: the run was killed before the picture was on disk.
+            FileNotFoundError: the run was killed before the picture was on disk, or not filmed.
         """
+        if self.frame is None:
+            raise FileNotFoundError(f"step {self.index} has no picture: it was not filmed")
         with Image.open(self.frame) as image:
             return np.asarray(image.convert("RGB"))
 
@@ -102,7 +105,7 @@ class Replay:
                 terminated=line["terminated"],
                 truncated=line["truncated"],
                 info=line["info"],
-                frame=self.folder.path / line["frame"]["file"],
+                frame=None if (name := line["frame"]["file"]) is None else self.folder.path / name,
             )
 
     def changed_frames(self) -> list[str]:

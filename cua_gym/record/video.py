@@ -19,6 +19,7 @@ import io
 import os
 import re
 import struct
+from collections.abc import Iterable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,13 @@ import av
 import numpy as np
 import numpy.typing as npt
 
+from cua_gym.machine.base import Rgb
+from cua_gym.record.bands import BAND
+
 __all__ = ["Video"]
 
 _LAST_FRAME_MS = 1000
+_NEAR = 4  # rows above and below that a row's colours may be mixed with
 _BT709, _LIMITED_RANGE = 1, 1
 
 _START_CODE = re.compile(rb"\x00\x00\x00?\x01")
@@ -73,27 +78,25 @@ class Video:
         context.color_range, context.colorspace = _LIMITED_RANGE, _BT709
         self._container.start_encoding()
 
-    def add(self, rgb: npt.NDArray[np.uint8], time_ms: int) -> None:
+    def add(self, rgb: Rgb, time_ms: int, changed: Iterable[int] | None = None) -> None:
         """Append a picture shown from ``time_ms`` after the first until the next one.
 
         When this returns the picture can be played. One of another size is cropped or padded with
         black at the right and bottom.
 
+        Args:
+            changed: first rows of the bands (`bands.changed_bands`) in which this picture differs
+                from the one before, whose colours need not be made again; None is all of them.
+
         Raises:
             OSError: the file cannot be written; it ends with the frame before.
         """
-        picture = av.VideoFrame.from_ndarray(self._fitted(rgb), format="rgb24")
-        self._picture = picture.reformat(
-            format="yuv420p", dst_colorspace="ITU709", dst_color_range="MPEG"
-        )
-        self.again(time_ms)
-
-    def again(self, time_ms: int) -> None:
-        """Append the last picture once more: half of `add`'s time goes into its colours.
-
-        Raises:
-            OSError: as of `add`.
-        """
+        if self._picture is None or changed is None:
+            self._picture = _colours(self._fitted(rgb))
+        elif below := [top for top in changed if top < self._height]:
+            fitted = self._fitted(rgb)
+            for top in below:
+                self._paint(fitted, top)
         frame = self._picture
         # Two steps within one millisecond still are two frames.
         time_ms = max(time_ms, self._last_ms + 1)
@@ -136,13 +139,32 @@ class Video:
             raise
         self._length += len(data)
 
-    def _fitted(self, rgb: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    def _paint(self, rgb: Rgb, top: int) -> None:
+        # The colours of a row are mixed with its neighbours': theirs change too, and they need theirs.
+        first, last = max(top - _NEAR, 0), min(top + BAND + _NEAR, self._height)
+        above = max(first - _NEAR, 0)
+        part = _colours(rgb[above : last + _NEAR])
+        for source, target in zip(part.planes, self._picture.planes, strict=True):
+            scale = self._height // target.height
+            rows = slice((first - above) // scale, (last - above) // scale)
+            _pixels(target)[first // scale : last // scale] = _pixels(source)[rows]
+
+    def _fitted(self, rgb: Rgb) -> Rgb:
         if rgb.shape == (self._height, self._width, 3):
             return rgb
         fitted = np.zeros((self._height, self._width, 3), np.uint8)
         rows, columns = min(rgb.shape[0], self._height), min(rgb.shape[1], self._width)
         fitted[:rows, :columns] = rgb[:rows, :columns]
         return fitted
+
+
+def _colours(rgb: Rgb) -> Any:
+    picture = av.VideoFrame.from_ndarray(rgb, format="rgb24")
+    return picture.reformat(format="yuv420p", dst_colorspace="ITU709", dst_color_range="MPEG")
+
+
+def _pixels(plane: Any) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(plane, np.uint8).reshape(plane.height, plane.line_size)[:, : plane.width]
 
 
 def _box(kind: bytes, *contents: bytes) -> bytes:

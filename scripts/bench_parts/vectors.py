@@ -1,7 +1,8 @@
 """Many environments: our vector beside bare machines and beside Gymnasium's vectors.
 
 Our vector, the bare machines and Gymnasium's synchronous vector take turns on the same machines,
-and the asynchronous one, whose workers have machines of their own, comes after them.
+and the asynchronous one, whose workers have machines of their own, comes after them. All of these record
+lines alone, as training does; last comes our vector with pictures and video of every step.
 """
 
 from __future__ import annotations
@@ -30,16 +31,17 @@ from .machines import CYCLE, action, do, has_room, performer, steps, task
 from .memory import tree_mb
 from .report import Pace, Report, timed
 
-__all__ = ["ALONE", "ASYNC", "IN_STEP", "SYNC", "VECTOR", "measure", "vectors"]
+__all__ = ["ALONE", "ASYNC", "FILMED", "IN_STEP", "SYNC", "VECTOR", "measure", "vectors"]
 
 ALONE = "bare machines, each at its own pace"
 IN_STEP = "bare machines, in step"
 VECTOR = "our vector"
+FILMED = "our vector, filmed"
 SYNC = "Gymnasium's SyncVectorEnv"
 ASYNC = "Gymnasium's AsyncVectorEnv"
 MACHINES = ("cua_gym.machine.qemu.machine", "cua_gym.machine.x11.machine")
 # Episodes that never end, and one batch that is reused, which Gymnasium's vectors offer too.
-OPTIONS: dict[str, Any] = {"max_steps": 10**9, "max_seconds": 1e6}
+OPTIONS: dict[str, Any] = {"max_steps": 10**9, "max_seconds": 1e6, "film_every": 0}
 
 
 def vectors(report: Report, kind: str, pace: Pace, counts: Sequence[int]) -> None:
@@ -59,6 +61,7 @@ def measure(
         for many in counts:
             if has_room(report, kind, VECTOR, many, last):
                 last = _ours(report, what, Path(runs), pace, many)
+                _filmed(report, what, Path(runs), pace, many)
             if aside and has_room(report, kind, ASYNC, many, last_async):
                 last_async = _theirs(report, make, pace, many)
                 _compare(report, kind, many)
@@ -89,6 +92,16 @@ def _ours(report: Report, what: Task, runs: Path, pace: Pace, many: int) -> floa
         _rounds(report, ways, pace.rounds, many)
         report.add(f"{VECTOR}, memory of each", [(tree_mb() - before) / many], "MB", many)
     return report.median(f"{VECTOR}, a step", many) or 0.0
+
+
+def _filmed(report: Report, what: Task, runs: Path, pace: Pace, many: int) -> None:
+    options = OPTIONS | {"film_every": 1, "warm": 0}
+    with closing(
+        DesktopVectorEnv(many, what, runs=runs, run="bench", copy=False, **options)
+    ) as env:
+        env.reset(seed=[0] * many)
+        _once_through(env, many)
+        _rounds(report, {FILMED: lambda: _stepped(env, many, pace.seconds)}, pace.rounds, many)
 
 
 def _itself(env: DesktopEnv) -> DesktopEnv:
