@@ -8,7 +8,6 @@ positive is right and down. After every action no key or button stays down unles
 from __future__ import annotations
 
 import dataclasses
-import functools
 import itertools
 import math
 from collections.abc import Mapping
@@ -166,10 +165,10 @@ _NAMES = {
     cls: "".join(f"_{c.lower()}" if c.isupper() else c for c in cls.__name__).lstrip("_")
     for cls in ACTIONS
 }
+_HINTS = {cls: get_type_hints(cls) for cls in ACTIONS}  # asked at each step, and slow
 _CLASSES = {name: cls for cls, name in _NAMES.items()}
 _LIMITS = {"count": (1, 3), "dx": (-100, 100), "dy": (-100, 100)}
 _SECONDS = {"seconds": (0.0, 60.0), "timeout_s": (0.0, 600.0)}
-_hints = functools.cache(get_type_hints)  # of three milliseconds of a quick step they took 0.2
 MAX_TEXT = 20_000
 MAX_PATH_PX = 20_000
 """A drag of a quarter of a minute."""
@@ -226,7 +225,7 @@ def validate(action: Action) -> Action:
     """
     if type(action) not in _NAMES:
         raise ActionError(f"{action!r} is no action; use one of {', '.join(_CLASSES)}")
-    hints = _hints(type(action))
+    hints = _HINTS[type(action)]
     fields = {
         f.name: _checked(type(action).__name__, f.name, hints[f.name], getattr(action, f.name))
         for f in dataclasses.fields(action)

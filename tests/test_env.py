@@ -309,7 +309,7 @@ def test_every_so_many_episodes_are_filmed(make_env: Callable[..., DesktopEnv]) 
         assert len(list(folder.frames.iterdir())) == (4 if filmed[-1] else 0)
         if not filmed[-1]:
             assert {step.frame for step in steps} == {None}
-            with pytest.raises(FileNotFoundError, match="step 0 .* not filmed"):
+            with pytest.raises(FileNotFoundError, match="not filmed"):
                 steps[0].pixels()
     assert filmed == [True, False, True]
     never = make_env(film_every=0)

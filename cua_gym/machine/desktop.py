@@ -117,9 +117,13 @@ def wait_gone(shell: Shell, title: str, timeout_s: float = 10.0) -> bool:
     return gone
 
 
-def wait_idle(shell: Shell, timeout_s: float = 60.0) -> bool:
-    """Whether, by the end of the time, the desktop account's programs came to rest."""
-    idle: bool = _ask(shell, "wait_idle", timeout_s, timeout_s=timeout_s)
+def wait_idle(shell: Shell, timeout_s: float = 60.0, *, period_s: float = 1.0) -> bool:
+    """Whether, by the end of the time, the desktop account's programs came to rest.
+
+    Args:
+        period_s: twice in a row they have to do next to nothing for so long.
+    """
+    idle: bool = _ask(shell, "wait_idle", timeout_s, timeout_s=timeout_s, period_s=period_s)
     return idle
 
 

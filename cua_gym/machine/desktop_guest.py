@@ -95,7 +95,7 @@ def wait_gone(title: str, timeout_s: float) -> bool:
 
 
 def _busy_ticks() -> tuple[int, bool]:
-    """Processor time of this account's processes, and whether one of them waits for the disk."""
+    """Processor time of this account's processes; whether one waits for the disk or its turn."""
     ticks, waiting = 0, False
     own = os.getpid()
     for entry in os.scandir("/proc"):
@@ -109,12 +109,12 @@ def _busy_ticks() -> tuple[int, bool]:
         except OSError:
             continue  # it ended
         ticks += int(fields[11]) + int(fields[12])
-        waiting = waiting or fields[0] == "D"
+        waiting = waiting or fields[0] in "DR"
     return ticks, waiting
 
 
-def wait_idle(timeout_s: float) -> bool:
-    """Whether this account's programs came to rest: two seconds in a row with next to no work.
+def wait_idle(timeout_s: float, period_s: float) -> bool:
+    """Whether this account's programs came to rest: two periods in a row with next to no work.
 
     A window is mapped, and stands still, long before a big program on a slow machine is ready.
     """
@@ -124,9 +124,9 @@ def wait_idle(timeout_s: float) -> bool:
     while quiet < 2:
         if time.monotonic() >= end:
             return False
-        time.sleep(1.0)
+        time.sleep(period_s)
         after, waiting = _busy_ticks()
-        allowed = IDLE_SHARE * os.sysconf("SC_CLK_TCK")
+        allowed = IDLE_SHARE * period_s * os.sysconf("SC_CLK_TCK")
         quiet = quiet + 1 if after - before <= allowed and not waiting else 0
         before = after
     return True

@@ -81,8 +81,8 @@ def _band(rgb: Rgb) -> _Band:
     np.subtract(rows[0, 3:], rows[0, :-3], out=lines[0, 4:])
     np.subtract(rows[1:], rows[:-1], out=lines[1:, 1:])
     deflate = zlib.compressobj(1, zlib.DEFLATED, -zlib.MAX_WBITS)
-    packed = deflate.compress(lines) + deflate.flush(zlib.Z_FULL_FLUSH)
-    return _Band(_chunk(b"IDAT", packed), lines.nbytes, zlib.adler32(lines))
+    packed = deflate.compress(lines.data) + deflate.flush(zlib.Z_FULL_FLUSH)
+    return _Band(_chunk(b"IDAT", packed), lines.nbytes, zlib.adler32(lines.data))
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:

@@ -140,7 +140,7 @@ class Video:
         self._length += len(data)
 
     def _paint(self, rgb: Rgb, top: int) -> None:
-        # The colours of a row are mixed with its neighbours': theirs change too, and they need theirs.
+        # The colours of neighbouring rows are mixed: they change too, and need their neighbours.
         first, last = max(top - _NEAR, 0), min(top + BAND + _NEAR, self._height)
         above = max(first - _NEAR, 0)
         part = _colours(rgb[above : last + _NEAR])

@@ -1,8 +1,8 @@
 """Many environments: our vector beside bare machines and beside Gymnasium's vectors.
 
 Our vector, the bare machines and Gymnasium's synchronous vector take turns on the same machines,
-and the asynchronous one, whose workers have machines of their own, comes after them. All of these record
-lines alone, as training does; last comes our vector with pictures and video of every step.
+and the asynchronous one, whose workers have machines of their own, comes after them. All of these
+record lines alone, as training does; our vector is also measured with every step filmed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pictures that follow one another: only what changed is encoded again, and nothing is lost by it."""
+"""Pictures that follow one another: what changed is encoded again, and nothing is lost by it."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from cua_gym.vector import DesktopVectorEnv
+from tests.endure import endure
 from tests.vector_contract import one_is_killed
 
 pytestmark = pytest.mark.vm
@@ -33,3 +34,9 @@ def test_four_machines_one_of_which_is_killed(env: DesktopVectorEnv):
     one_is_killed(env, victim=1, shell=TASKS.index("slowest-request"))
     first, last = (env.envs[i].episode.variation for i in (0, 3))
     assert first.params != last.params
+
+
+@pytest.mark.timeout(600)
+def test_episodes_with_random_kills_are_all_accounted_for(tmp_path: Path):
+    """The short form of a hundred (`tests.endure`)."""
+    endure("qemu", tmp_path, episodes=12, many=3, every_s=2.0)

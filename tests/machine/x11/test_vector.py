@@ -9,6 +9,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from cua_gym.vector import DesktopVectorEnv
+from tests.endure import endure
 from tests.vector_contract import one_is_killed
 
 pytestmark = [pytest.mark.x11, pytest.mark.slow]
@@ -37,3 +38,9 @@ def test_eight_desktops_one_of_which_is_killed(mode: AutoresetMode, tmp_path: Pa
         one_is_killed(env, victim=3, shell=2)
     finally:
         env.close()
+
+
+@pytest.mark.timeout(300)
+def test_episodes_with_random_kills_are_all_accounted_for(tmp_path: Path):
+    """The short form of a thousand (`tests.endure`)."""
+    endure("x11", tmp_path, episodes=24, many=4, every_s=2.0)
