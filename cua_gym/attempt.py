@@ -92,6 +92,7 @@ class Attempt:
         self._recorder: Recorder | None = None
         self._phase: Phase = "boot"
         self._began = 0.0
+        self._closed = False
         self._last: Frame | None = None
         self._line = 0
         self._done = False
@@ -169,9 +170,12 @@ class Attempt:
     def close(self) -> None:
         """Give the machine back and finish the record; idempotent.
 
+        One that is being prepared in another thread ends as soon as it has its machine.
+
         A record that could not be finished is told in `losses` and, if there is room for it, in
         ``result.json`` or the log.
         """
+        self._closed = True
         machine, self._machine = self._machine, None
         recorder, self._recorder = self._recorder, None
         try:

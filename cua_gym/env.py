@@ -19,7 +19,7 @@ from cua_gym.episode import Episode
 from cua_gym.errors import GradingError, MachineError
 from cua_gym.foresight import Foresight, draw
 from cua_gym.grading.outcome import Outcome
-from cua_gym.machine.base import Machine, Rgb
+from cua_gym.machine.base import Machine, Rgb, fitted
 from cua_gym.machine.pool import WarmPool
 from cua_gym.machine.settle import Settle
 from cua_gym.machine.start import start_machine
@@ -40,7 +40,9 @@ class DesktopEnv(gym.Env[Observation, Action]):
     pixels of the native screen, origin top left; arrays are fresh each time. Strings travel in
     ``info``: ``instruction``, ``steps_left``, ``seconds_left``, ``frame_serial``,
     ``frame_age_s``, ``settled``, ``settle_s``, ``action_error`` (the action was impossible and
-    nothing happened), ``shell`` (output of a `Shell` action), ``error`` (the machine was lost).
+    nothing happened), ``shell`` (output of a `Shell` action), ``error`` (the machine was lost),
+    ``screen`` (width and height, where the guest has another resolution than the task says: the
+    screenshot is then cut, or black is added, at the right and bottom).
 
     ``terminated`` follows `Submit` and `GiveUp`; ``truncated`` a limit or a lost machine. On that
     last step the episode is graded: ``info["outcome"]`` has the outcome and the reward is its
@@ -57,7 +59,8 @@ class DesktopEnv(gym.Env[Observation, Action]):
             allow; None is what the task says, a whole computer.
         render_mode: ``"rgb_array"`` or None.
         reward: ``"final"`` pays the score at the end; ``"progress"`` pays the change of the score
-            after every step (it freezes and grades each time, about a second).
+            after every step (it freezes and grades each time, about a second, and lets go of keys
+            and buttons that are down; ``info["progress_error"]`` if it could not be graded).
         runs: folder of the recorded runs.
         run: name of this run below ``runs``; the date and time when None.
         agent: the agent's name in the record.
@@ -166,17 +169,20 @@ class DesktopEnv(gym.Env[Observation, Action]):
             options: ``{"variation": n}`` sets the variation without reseeding the generator.
 
         Raises:
-            ValueError, TypeError: an unknown option, or a variation that is no whole number from 0.
+            ValueError, TypeError: an unknown option, or a seed or variation that is no whole number
+                from 0; nothing was changed.
             MachineError, ImageError, TaskError: the episode could not be prepared; `evaluate`
                 then returns the `unscored` outcome.
         """
-        super().reset(seed=seed)
         if unknown := set(options or {}) - {"variation"}:
             raise ValueError(f"unknown reset options {sorted(unknown)}; there is 'variation'")
+        if seed is not None:
+            seed = operator.index(seed)  # Gymnasium takes no integer of numpy's
         named = (options or {}).get("variation", seed)
+        if named is not None and operator.index(named) < 0:
+            raise ValueError(f"a variation is a number from 0 on, not {named}")
+        super().reset(seed=seed)
         number = draw(self.np_random) if named is None else operator.index(named)
-        if number < 0:
-            raise ValueError(f"a variation is a number from 0 on, not {number}")
         self._end_episode()
         if self._run is None:
             self._run = run_name(datetime.datetime.now(datetime.UTC))
@@ -191,11 +197,9 @@ class DesktopEnv(gym.Env[Observation, Action]):
             **self._options,
         )
         self._episode = episode
-        self._episodes += 1
-        self._score = 0.0
         step = episode.prepare(self._progress)
-        if self._reward_kind == "progress":
-            self._score = _score(episode.peek())
+        self._episodes += 1
+        self._score = self._progressed(step.info) or 0.0
         if ahead:
             ahead.look_ahead(named, self.np_random)
         return self._observe(step), step.info
@@ -207,27 +211,20 @@ class DesktopEnv(gym.Env[Observation, Action]):
         reward = 0.0
         truncated = step.truncated
         info = step.info
-        if self._reward_kind == "progress" and not (step.terminated or truncated):
+        if not (step.terminated or truncated):
             try:
-                score = _score(episode.peek())
-            except GradingError as error:
-                # Half-written files are normal in the middle of an episode; the end decides.
-                info["progress_error"] = str(error)
+                score = self._progressed(info)
             except MachineError:
                 truncated = True  # the evaluation below meets the same fault and names it
             else:
-                reward, self._score = score - self._score, score
+                if score is not None:
+                    reward, self._score = score - self._score, score
         if step.terminated or truncated:
-            outcome = episode.evaluate()
-            info["outcome"] = outcome.to_dict()
+            outcome = self._ended(info)
             if outcome.kind == "unscored":
-                info.setdefault("error", outcome.cause)
                 truncated = True
             else:
                 reward = _score(outcome) - self._score
-            episode.close()
-            if episode.losses:
-                info["losses"] = [asdict(loss) for loss in episode.losses]
         return self._observe(step), reward, step.terminated, truncated, info
 
     def save(self) -> Moment:
@@ -245,15 +242,21 @@ class DesktopEnv(gym.Env[Observation, Action]):
         """Go back to a moment of this episode; what its machine shows then, and info.
 
         Steps and time left are as they were. The record goes on, and says that it went back. A
-        state that is gone or a lost machine ends the episode, with ``info["error"]``, as in `step`.
+        state that is gone or a lost machine ends the episode, with ``info["error"]`` and
+        ``info["outcome"]``, as in `step`.
 
         Raises:
             RuntimeError: there is no episode, or it has ended (`EpisodeOver`).
             ValueError: the moment is another episode's.
         """
         step = self.episode.restore(moment)
-        if self._reward_kind == "progress" and not step.truncated:
-            self._score = _score(self.episode.peek())
+        try:
+            over = step.truncated
+            self._score = 0.0 if over else self._progressed(step.info) or 0.0
+        except MachineError:
+            over = True
+        if over:
+            self._ended(step.info)
         return self._observe(step), step.info
 
     def fork(self, n: int) -> list[Self]:
@@ -264,6 +267,7 @@ class DesktopEnv(gym.Env[Observation, Action]):
 
         Raises:
             RuntimeError: there is no episode, or it has ended (`EpisodeOver`).
+            ValueError, TypeError: ``n`` is no number from 1 on.
             MachineError: the machine could not be saved, or a copy did not start; then none stays.
         """
         children = []
@@ -274,6 +278,7 @@ class DesktopEnv(gym.Env[Observation, Action]):
             child.action_space = copy.deepcopy(self.action_space)
             child._episode = episode
             child._foresight = None  # its place is this one's
+            child._copy = True
             children.append(child)
         return children
 
@@ -299,12 +304,35 @@ class DesktopEnv(gym.Env[Observation, Action]):
         if self._episode is not None:
             self._episode.close()
 
+    def _progressed(self, info: dict[str, Any]) -> float | None:
+        """The score of now, where steps are paid for it; None if it cannot be told."""
+        if self._reward_kind == "progress":
+            try:
+                return _score(self.episode.peek())
+            except GradingError as error:
+                # Half-written files are normal in the middle of an episode; the end decides.
+                info["progress_error"] = str(error)
+        return None
+
+    def _ended(self, info: dict[str, Any]) -> Outcome:
+        """Grade the episode that is over, give its machine back, and tell in ``info``."""
+        episode = self.episode
+        outcome = episode.evaluate()
+        info["outcome"] = outcome.to_dict()
+        if outcome.kind == "unscored":
+            info.setdefault("error", outcome.cause)
+        episode.close()
+        if episode.losses:
+            info["losses"] = [asdict(loss) for loss in episode.losses]
+        return outcome
+
     def _observe(self, step: Step) -> Observation:
-        self._frame = step.frame.rgb
-        return {
-            "screenshot": step.frame.rgb.copy() if self._copy else _read_only(step.frame.rgb),
-            "cursor": np.array(step.frame.cursor, np.int64),
-        }
+        size = self.task.spec.screen
+        self._frame = rgb = fitted(step.frame.rgb, size)
+        if rgb is not step.frame.rgb:
+            step.info["screen"] = step.frame.rgb.shape[1::-1]
+        cursor = np.minimum(step.frame.cursor, np.array(size) - 1, dtype=np.int64)
+        return {"screenshot": rgb.copy() if self._copy else _read_only(rgb), "cursor": cursor}
 
 
 def make(task: str | Path | Task, **options: Any) -> DesktopEnv:

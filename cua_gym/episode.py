@@ -6,6 +6,7 @@ when it is over, is `cua_gym.attempt`'s.
 
 from __future__ import annotations
 
+import operator
 import secrets
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -17,7 +18,7 @@ from typing import Any
 from cua_gym import actions as a
 from cua_gym.attempt import Attempt
 from cua_gym.description import describe
-from cua_gym.errors import MachineBusy, MachineError, OutOfSpace, RecordLost
+from cua_gym.errors import MachineBusy, MachineError, MachineLost, OutOfSpace, RecordLost
 from cua_gym.grading.evidence import collect
 from cua_gym.grading.grade import grade
 from cua_gym.grading.outcome import Outcome
@@ -61,6 +62,7 @@ class Episode(Attempt):
             self._machine = self._start(
                 task.spec, recipes=(task.images,), progress=progress, **origin
             )
+            self._check_open()
             self._phase = "setup"
             if moment is not None:
                 self._at_start = moment.at_start
@@ -83,8 +85,13 @@ class Episode(Attempt):
                 described["parent"] = parent
                 self._recorder.go_on(described, moment.folder, moment.line, frame)
                 self._line = moment.line
+            self._check_open()
             return Step(frame, info)
         raise AssertionError("unreachable: the context re-raises")
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise MachineLost("this episode was closed while it was prepared")
 
     def _set_up(self, progress: Progress) -> Prepare:
         def prepare(machine: Machine) -> Mapping[str, bytes]:
@@ -289,27 +296,30 @@ class Episode(Attempt):
 
         Raises:
             EpisodeOver: it had ended.
+            ValueError, TypeError: ``n`` is no number from 1 on.
             MachineError: the machine could not be saved, or a copy did not start; then none stays.
         """
+        if operator.index(n) < 1:
+            raise ValueError(f"a fork makes at least one, not {n}")
         moment = self.save()
-        children = [
-            Episode(
-                self.variation,
-                self.folder.sibling(),
-                agent=self.agent,
-                rule=self._rule,
-                max_steps=self.max_steps,
-                max_seconds=self.max_seconds,
-                keep_final_state=self._keep_final_state,
-                film=self._film,
-                clock=self._clock,
-                start=self._start,
-                moment=moment,
-            )
-            for _ in range(n)
-        ]
+        children: list[Episode] = []
         try:
-            with ThreadPoolExecutor(max(n, 1)) as pool:
+            for _ in range(n):
+                child = Episode(
+                    self.variation,
+                    self.folder.sibling(),
+                    agent=self.agent,
+                    rule=self._rule,
+                    max_steps=self.max_steps,
+                    max_seconds=self.max_seconds,
+                    keep_final_state=self._keep_final_state,
+                    film=self._film,
+                    clock=self._clock,
+                    start=self._start,
+                    moment=moment,
+                )
+                children.append(child)
+            with ThreadPoolExecutor(n) as pool:
                 for prepared in [pool.submit(child.prepare) for child in children]:
                     prepared.result()
         except BaseException:

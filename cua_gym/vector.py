@@ -7,8 +7,10 @@ and in copies of pictures, which let other threads run, so nothing is pickled an
 from __future__ import annotations
 
 import datetime
+import operator
 import queue
 import threading
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -102,9 +104,10 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
             screens.pop(), policies.pop() if len(policies) == 1 else "both"
         )
         self.action_space = gym.spaces.Tuple([env.action_space for env in envs])
-        self._copy = copy
         self._slots = [_Slot(env) for env in envs]
-        self._batch = self._empty()
+        self._batch = None if copy else self._empty()
+        # For whoever forgets to close: machines end with this object.
+        weakref.finalize(self, _forget, self._pool, self._slots).atexit = False
 
     def reset(
         self,
@@ -122,17 +125,19 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
 
         Raises:
             TaskError, ImageError: a setup does not work, an image is not built.
-            ValueError, TypeError: an option or a mask that cannot be; nothing was reset.
+            ValueError, TypeError: an option, a mask or a seed that cannot be; nothing was reset.
         """
         options = dict(options or {})
         chosen = self._chosen(options.pop("reset_mask", None))
         if seed is None or isinstance(seed, int | np.integer):
             seeds = [None if seed is None else int(seed) + i for i in range(self.num_envs)]
         else:
-            seeds = list(seed)
+            seeds = [None if one is None else operator.index(one) for one in seed]
         if len(seeds) != self.num_envs:
             raise ValueError(f"{len(seeds)} seeds for {self.num_envs} environments")
-        batch = self._empty() if self._copy else self._batch
+        if any(one is not None and one < 0 for one in seeds):
+            raise ValueError(f"seeds are numbers from 0 on, not {seeds}")
+        batch = self._batch or self._empty()
 
         def reset(i: int, slot: _Slot) -> dict[str, Any] | None:
             info = slot.reset(seeds[i], options) if i in chosen else None
@@ -167,7 +172,7 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
                 f"the slots {over} are in no episode; reset them: "
                 "reset(options={'reset_mask': terminations | truncations})"
             )
-        batch = self._empty() if self._copy else self._batch
+        batch = self._batch or self._empty()
 
         def step(i: int, slot: _Slot) -> tuple[float, bool, bool, dict[str, Any]]:
             result = slot.step(actions[i], self.autoreset_mode)
@@ -212,15 +217,13 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
 
     def close_extras(self, **_: Any) -> None:
         """End all machines and records, also those of a step under way."""
-        if self._pool is not None:
-            self._pool.close()
+        self.closed = True
+        _forget(self._pool, self._slots)
         closing = [threading.Thread(target=env.close) for env in self.envs]
         for thread in closing:
             thread.start()
         for thread in closing:
             thread.join()
-        for slot in self._slots:
-            slot.stop()
 
     def _chosen(self, mask: Any) -> list[int]:
         if mask is None:
@@ -234,7 +237,7 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
     def _each(self, work: Callable[[int, _Slot], T]) -> dict[int, T]:
         """Do it in the slots' threads; when all are done, the first one's error."""
         if self.closed:
-            raise gym.error.ClosedEnvironmentError("this vector is closed; make another one")
+            raise _closed()
         under_way = {i: slot.submit(work, i, slot) for i, slot in enumerate(self._slots)}
         results: dict[int, T] = {}
         failure: BaseException | None = None
@@ -275,28 +278,56 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
         return merged
 
 
+def _forget(pool: WarmPool | None, slots: Sequence[_Slot]) -> None:
+    for slot in slots:
+        slot.stop()
+    if pool is not None:
+        pool.close()
+
+
+Work = queue.SimpleQueue[Callable[[], None] | None]
+
+
+def _serve(work: Work, env: DesktopEnv) -> None:
+    """A slot's thread. It knows nothing of the vector, which may be forgotten meanwhile."""
+    while (job := work.get()) is not None:
+        job()
+        del job  # it knows the vector
+    env.close()  # also what a reset made that was under way when all the rest was closed
+
+
+def _closed() -> gym.error.ClosedEnvironmentError:
+    return gym.error.ClosedEnvironmentError("this vector is closed; make another one")
+
+
 class _Slot:
     """One environment, the thread that works on it, and how far its episode is.
 
     Attributes:
         observation: the last one.
-        over: its episode has ended, or has not begun.
         lost: why the last reset did not give it a machine.
     """
 
     def __init__(self, env: DesktopEnv) -> None:
         self.env = env
         self.observation: Observation = {}
-        self.over = True
         self.lost: str | None = None
-        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._over = True
+        self._stopped = False
+        self._lock = threading.Lock()
+        self._work: Work = queue.SimpleQueue()
         # A daemon: a program that ends by an error does not wait for a step of minutes.
-        threading.Thread(target=self._run, name="slot", daemon=True).start()
+        threading.Thread(target=_serve, args=(self._work, env), name="slot", daemon=True).start()
 
     @property
     def begun(self) -> bool:
         """Whether it was ever reset."""
         return bool(self.observation)
+
+    @property
+    def over(self) -> bool:
+        """Whether its episode has ended, also by somebody else's doing, or has not begun."""
+        return self._over or (self.lost is None and self.env.episode.done)
 
     def submit(self, work: Callable[..., T], *arguments: Any) -> Future[T]:
         """Have it done in the slot's thread, after what was submitted before."""
@@ -308,25 +339,34 @@ class _Slot:
             except BaseException as error:
                 future.set_exception(error)
 
-        self._work.put(do)
+        with self._lock:
+            if self._stopped:
+                raise _closed()
+            self._work.put(do)
         return future
 
     def stop(self) -> None:
-        """End the thread once it has nothing more to do."""
-        self._work.put(None)
+        """Close the environment and end the thread, after what was submitted before. Idempotent."""
+        with self._lock:
+            if not self._stopped:
+                self._stopped = True
+                self._work.put(None)
 
     def reset(self, seed: int | None, options: dict[str, Any]) -> dict[str, Any]:
         """A new episode; info."""
+        if self._stopped:
+            raise _closed()
+        self._over = True
         try:
             self.observation, info = self.env.reset(seed=seed, options=options)
-        except MachineError as error:
+        except (MachineError, OSError) as error:
             self.lost = f"{type(error).__name__}: {error}"
             blank = self.env.observation_space.spaces  # type: ignore[attr-defined]
             self.observation = {k: np.zeros(s.shape, s.dtype) for k, s in blank.items()}
             info = {"error": self.lost}
         else:
             self.lost = None
-        self.over = False
+        self._over = False
         return info
 
     def step(self, action: Action, mode: AutoresetMode) -> tuple[float, bool, bool, dict[str, Any]]:
@@ -338,8 +378,8 @@ class _Slot:
             info: dict[str, Any] = {"error": self.lost}
         else:
             self.observation, reward, terminated, truncated, info = self.env.step(action)
-        self.over = terminated or truncated
-        if self.over and mode is AutoresetMode.SAME_STEP:
+        self._over = terminated or truncated
+        if self._over and mode is AutoresetMode.SAME_STEP and not self._stopped:
             ended = {name: value.copy() for name, value in self.observation.items()}
             final = {"final_obs": ended, "final_info": info}
             info = self.reset(None, {}) | final
@@ -349,7 +389,3 @@ class _Slot:
         """Its observation becomes the ``i``-th of the batch; nothing where it has none yet."""
         for name, value in self.observation.items():
             batch[name][i] = value
-
-    def _run(self) -> None:
-        while (work := self._work.get()) is not None:
-            work()

@@ -20,6 +20,7 @@ from cua_gym.errors import GradingError, MachineError, MachineLost, TaskError
 from cua_gym.machine.base import MachineSpec
 from cua_gym.machine.fake import FakeMachine
 from cua_gym.machine.settle import Settle
+from cua_gym.machine.start import start_machine
 from cua_gym.record.replay import Replay
 from cua_gym.task import Task
 from tests.run.toy import make_suite, on_toy_computer
@@ -316,6 +317,12 @@ def test_every_so_many_episodes_are_filmed(make_env: Callable[..., DesktopEnv]) 
     never.reset(seed=0)
     assert never.evaluate().score == 0.0
     assert not never.episode.folder.video.exists()
+    late = make_env(film_every=2, start=Failing("boot"))
+    with pytest.raises(MachineError):
+        late.reset()
+    late._start = start_machine
+    late.reset(seed=1)
+    assert late.episode.folder.video.exists()  # what never began is not counted
     with pytest.raises(ValueError, match="film_every"):
         make_env(film_every=-1)
 

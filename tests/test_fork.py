@@ -14,7 +14,7 @@ import pytest
 import cua_gym
 from cua_gym import actions as a
 from cua_gym.env import DesktopEnv
-from cua_gym.errors import MachineError, StateMismatch
+from cua_gym.errors import GradingError, MachineError, OutOfSpace, StateMismatch
 from cua_gym.machine.base import Machine, MachineSpec
 from cua_gym.machine.fake import FakeMachine
 from cua_gym.machine.settle import Settle
@@ -116,6 +116,42 @@ def test_a_child_of_what_is_not_filmed_is_not_filmed(make: Make):
     child.close()
     assert list(replay.folder.frames.iterdir()) == []
     assert not replay.folder.video.exists()
+
+
+def test_a_child_records_what_it_shows(make: Make):
+    """Also where its first picture is not its parent's last one."""
+    env = make(max_steps=9)
+    half_way(env)
+    env.step(a.Move(300, 300))
+    (child,) = env.fork(1)
+    machine = child.machine
+    assert isinstance(machine, FakeMachine)
+    observation, *_ = child.step(a.Wait(0))
+    child.close()
+    *_, last = Replay(child.episode.folder).steps()
+    assert (last.pixels() == observation["screenshot"]).all()
+
+
+def test_a_fork_that_cannot_be_leaves_no_state(make: Make, monkeypatch: pytest.MonkeyPatch):
+    """Neither for a wrong number nor where there is no room for the records."""
+    env = make()
+    half_way(env)
+    for wrong in (0, -1):
+        with pytest.raises(ValueError, match="at least one"):
+            env.fork(wrong)
+    with pytest.raises(TypeError):
+        env.fork(1.5)  # type: ignore[arg-type]
+    discarded: list[Any] = []
+    machine = env.machine
+    monkeypatch.setattr(machine, "discard", discarded.append)
+
+    def full(_: Any) -> None:
+        raise OutOfSpace("planted")
+
+    monkeypatch.setattr(type(env.episode.folder), "sibling", full)
+    with pytest.raises(OutOfSpace):
+        env.fork(2)
+    assert len(discarded) == 1
 
 
 def test_the_picture_is_the_same_at_first(make: Make):
@@ -242,3 +278,32 @@ def test_what_cannot_save_programs_is_not_saved(make: Make, monkeypatch: pytest.
         env.fork(2)
     assert env.evaluate().score is not None
     assert [loss.what for loss in env.episode.losses] == ["final_state"]
+
+
+def test_a_way_back_that_fails_ends_the_episode(make: Make):
+    """With an outcome, and the machine given back, as a step that fails."""
+    env = make()
+    half_way(env)
+    moment = env.save()
+    machine = env.machine
+    machine.discard(moment.state)
+    _, info = env.restore(moment)
+    assert info["error"]
+    assert info["outcome"]["kind"] == "unscored"
+    assert isinstance(machine, FakeMachine)
+    assert machine.closed
+
+
+def test_progress_that_cannot_be_told_is_said(make: Make, monkeypatch: pytest.MonkeyPatch):
+    """At the start and after a way back, as after a step."""
+
+    def broken(*_: Any) -> None:
+        raise GradingError("half a file")
+
+    env = make(reward="progress")
+    half_way(env)
+    moment = env.save()
+    monkeypatch.setattr("cua_gym.episode.collect", broken)
+    assert env.restore(moment)[1]["progress_error"] == "half a file"
+    assert env.reset(seed=1)[1]["progress_error"] == "half a file"
+    assert not env.episode.done

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import pickle
 import subprocess
@@ -397,3 +398,153 @@ raise LookupError("mine")
     assert done.returncode == 1
     assert done.stderr.count("Traceback") == 1
     assert done.stderr.strip().endswith("LookupError: mine")
+
+
+@pytest.mark.parametrize("size", [(320, 240), (1, 1), (700, 500)], ids=str)
+def test_another_resolution_is_its_slots_affair(make: Make, size: tuple[int, int]):
+    """An agent may change it: the picture is cut or black is added, and ``info`` says so."""
+    env = make(max_steps=9, warm=0)
+    before, _ = env.reset(seed=1)
+    machine = env.envs[1].machine
+    assert isinstance(machine, FakeMachine)
+    machine.size = size
+    observations, *_, truncations, infos = env.step([STILL] * 3)
+    assert not truncations.any()
+    assert observations in env.observation_space
+    assert (observations["screenshot"][0] == before["screenshot"][0]).all()
+    width, height = size
+    assert not observations["screenshot"][1, height:].any()
+    assert not observations["screenshot"][1, :, width:].any()
+    assert infos["_screen"].tolist() == [False, True, False]
+    assert infos["screen"][1] == size
+
+
+def test_seeds_of_any_integers_and_nothing_else(make: Make):
+    """Of numpy's too; a wrong one in a list resets nothing."""
+    env = make(2)
+    _, named = env.reset(seed=[3, 4])
+    for seeds in (np.arange(3, 5), [3, np.int64(4)], np.int64(3)):
+        _, infos = env.reset(seed=seeds)
+        assert (infos["instruction"] == named["instruction"]).all()
+    folders = [one.episode.folder for one in env.envs]
+    for wrong in ([1, -1], [1, 0.5], -1):
+        with pytest.raises((ValueError, TypeError)):
+            env.reset(seed=wrong)
+    assert [one.episode.folder for one in env.envs] == folders
+
+
+def test_an_episode_that_was_ended_elsewhere_is_over(make: Make):
+    """Nothing is done in the others, and it comes back as others do."""
+    env = make(2)
+    env.reset(seed=1)
+    env.envs[1].evaluate()
+    with pytest.raises(RuntimeError, match=r"\[1\]"):
+        env.step([STILL] * 2)
+    assert env.envs[0].episode.steps == 0
+    env.reset(options={"reset_mask": np.array([False, True])})
+    env.step([STILL] * 2)
+    again = make(2, autoreset_mode="NextStep")
+    again.reset(seed=1)
+    again.envs[1].evaluate()
+    *_, infos = again.step([STILL] * 2)
+    assert infos["steps_left"].tolist() == [4, 5]
+
+
+def test_a_reset_that_failed_leaves_its_slot_over(make: Make):
+    """Whoever goes on without it is told, before anything is done."""
+    starts = Starts()
+    env = make(2, warm=0, start=starts)
+    env.reset(seed=1)
+
+    def broken(*_: Any, **__: Any) -> Machine:
+        raise TaskError("planted")
+
+    env.envs[1]._start = broken
+    with pytest.raises(TaskError, match="planted"):
+        env.reset(options={"reset_mask": np.array([False, True])})
+    with pytest.raises(RuntimeError, match=r"\[1\]"):
+        env.step([STILL] * 2)
+    assert env.envs[0].episode.steps == 0
+
+
+def test_what_the_host_refuses_is_its_slots_affair(make: Make):
+    """A start that fails by an OSError gives no machine, as other faults of a start."""
+
+    def refused(spec: MachineSpec, *, prepare: Any, **_: Any) -> Machine:
+        raise OSError(24, "Too many open files")
+
+    env = make(2, warm=0)
+    env.reset(seed=1)
+    env.envs[1]._start = refused
+    _, infos = env.reset(options={"reset_mask": np.array([False, True])})
+    assert "Too many open files" in infos["error"][1]
+    *_, truncations, _ = env.step([STILL] * 2)
+    assert truncations.tolist() == [False, True]
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
+@pytest.mark.parametrize("warm", [0, 2])
+def test_closing_in_a_step_or_a_reset_leaves_no_machine(make: Make, mode: AutoresetMode, warm: int):
+    """Whatever was under way, and however the next machine comes."""
+    starts = Starts()
+    env = make(2, autoreset_mode=mode, warm=warm, start=starts)
+    env.reset(seed=1)
+    calling = [lambda: env.step([a.Wait(1.0)] * 2), lambda: env.reset(seed=2)]
+
+    def call(what: Callable[[], Any]) -> None:
+        with contextlib.suppress(gym.error.ClosedEnvironmentError, RuntimeError):
+            what()
+
+    threads = [threading.Thread(target=call, args=(one,)) for one in calling]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.2)
+    env.close()
+    for thread in threads:
+        thread.join(20)
+        assert not thread.is_alive()
+    until(lambda: all(machine.closed for machine in starts.made), "every machine closed")
+
+
+def test_closing_while_a_machine_starts(make: Make):
+    """It is closed as soon as it is there."""
+    goes_on = threading.Event()
+    starts = Starts()
+
+    def slow(spec: MachineSpec, **options: Any) -> Machine:
+        goes_on.wait()
+        return starts(spec, **options)
+
+    env = make(1, warm=0, start=slow)
+    resetting = threading.Thread(target=lambda: env.reset(seed=1), daemon=True)
+    resetting.start()
+    until(lambda: bool(env.envs[0]._episode), "a reset under way")
+    closing = threading.Thread(target=env.close, daemon=True)
+    closing.start()
+    time.sleep(0.1)
+    goes_on.set()
+    for thread in (closing, resetting):
+        thread.join(20)
+        assert not thread.is_alive()
+    until(lambda: all(machine.closed for machine in starts.made), "every machine closed")
+    assert len(starts.made) == 1
+
+
+def test_a_forgotten_vector_ends(task: Task, tmp_path: Path):
+    """Its machines and threads go with it."""
+    starts = Starts()
+    before = threading.active_count()
+    env = DesktopVectorEnv(2, task, runs=tmp_path, settle=QUICK, start=starts)
+    env.reset(seed=1)
+    env.step([STILL] * 2)
+    del env
+    gc.collect()
+    until(lambda: all(machine.closed for machine in starts.made), "every machine closed")
+    until(lambda: threading.active_count() == before, "no thread")
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end, f"still not: {what}"
+        time.sleep(0.01)

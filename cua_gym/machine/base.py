@@ -38,6 +38,7 @@ __all__ = [
     "Shell",
     "State",
     "Stream",
+    "fitted",
 ]
 
 Rgb = npt.NDArray[np.uint8]
@@ -105,6 +106,17 @@ class Frame:
     cursor: tuple[int, int]
     time: float
     serial: int
+
+
+def fitted(rgb: Rgb, size: tuple[int, int]) -> Rgb:
+    """A picture in ``size`` (width, height): cut, or black added, at the right and bottom."""
+    width, height = size
+    if rgb.shape == (height, width, 3):
+        return rgb
+    made = np.zeros((height, width, 3), np.uint8)
+    part = rgb[:height, :width]
+    made[: part.shape[0], : part.shape[1]] = part
+    return made
 
 
 @dataclass(frozen=True, slots=True)

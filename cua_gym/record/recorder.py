@@ -295,10 +295,10 @@ class _Pictures:
         folder, previous = self._folder, self._previous
         path = folder.frame(picture.step)
         if picture.known:
-            self._bytes = path.read_bytes()
             self._previous = picture
             return None
-        same = changed == []
+        # A file that was known is another's, and may show what changed before this one came to be.
+        same = changed == [] and bool(self._bytes)
         if not same:
             self._bytes = self._png.encode(picture.pixels, changed)
         with space_errors(path, len(self._bytes)):

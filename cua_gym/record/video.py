@@ -28,7 +28,7 @@ import av
 import numpy as np
 import numpy.typing as npt
 
-from cua_gym.machine.base import Rgb
+from cua_gym.machine.base import Rgb, fitted
 from cua_gym.record.bands import BAND
 
 __all__ = ["Video"]
@@ -92,11 +92,11 @@ class Video:
             OSError: the file cannot be written; it ends with the frame before.
         """
         if self._picture is None or changed is None:
-            self._picture = _colours(self._fitted(rgb))
+            self._picture = _colours(fitted(rgb, (self._width, self._height)))
         elif below := [top for top in changed if top < self._height]:
-            fitted = self._fitted(rgb)
+            whole = fitted(rgb, (self._width, self._height))
             for top in below:
-                self._paint(fitted, top)
+                self._paint(whole, top)
         frame = self._picture
         # Two steps within one millisecond still are two frames.
         time_ms = max(time_ms, self._last_ms + 1)
@@ -148,14 +148,6 @@ class Video:
             scale = self._height // target.height
             rows = slice((first - above) // scale, (last - above) // scale)
             _pixels(target)[first // scale : last // scale] = _pixels(source)[rows]
-
-    def _fitted(self, rgb: Rgb) -> Rgb:
-        if rgb.shape == (self._height, self._width, 3):
-            return rgb
-        fitted = np.zeros((self._height, self._width, 3), np.uint8)
-        rows, columns = min(rgb.shape[0], self._height), min(rgb.shape[1], self._width)
-        fitted[:rows, :columns] = rgb[:rows, :columns]
-        return fitted
 
 
 def _colours(rgb: Rgb) -> Any:

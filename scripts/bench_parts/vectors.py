@@ -61,7 +61,7 @@ def measure(
         for many in counts:
             if has_room(report, kind, VECTOR, many, last):
                 last = _ours(report, what, Path(runs), pace, many)
-                _filmed(report, what, Path(runs), pace, many)
+                _by_default(report, what, Path(runs), pace, many)
             if aside and has_room(report, kind, ASYNC, many, last_async):
                 last_async = _theirs(report, make, pace, many)
                 _compare(report, kind, many)
@@ -70,7 +70,7 @@ def measure(
 def _ours(report: Report, what: Task, runs: Path, pace: Pace, many: int) -> float:
     before = tree_mb()
     with closing(
-        DesktopVectorEnv(many, what, runs=runs, run="bench", copy=False, **OPTIONS)
+        DesktopVectorEnv(many, what, runs=runs, run="bench", copy=False, warm=0, **OPTIONS)
     ) as env, ThreadPoolExecutor(many) as pool:  # fmt: skip
         env.reset(seed=[0] * many)
         one = np.arange(many) == 0
@@ -94,14 +94,20 @@ def _ours(report: Report, what: Task, runs: Path, pace: Pace, many: int) -> floa
     return report.median(f"{VECTOR}, a step", many) or 0.0
 
 
-def _filmed(report: Report, what: Task, runs: Path, pace: Pace, many: int) -> None:
-    options = OPTIONS | {"film_every": 1, "warm": 0}
+def _by_default(report: Report, what: Task, runs: Path, pace: Pace, many: int) -> None:
+    """Filmed, and the next machines made ready meanwhile."""
+    options = OPTIONS | {"film_every": 1}
     with closing(
         DesktopVectorEnv(many, what, runs=runs, run="bench", copy=False, **options)
     ) as env:
         env.reset(seed=[0] * many)
         _once_through(env, many)
         _rounds(report, {FILMED: lambda: _stepped(env, many, pace.seconds)}, pace.rounds, many)
+        ready = []
+        for _ in range(pace.rounds):
+            _stepped(env, many, pace.seconds)
+            ready.append(timed(lambda: env.reset(seed=[0] * many)))
+        report.add("reset all, some made ready while they stepped", ready, "s", many)
 
 
 def _itself(env: DesktopEnv) -> DesktopEnv:
