@@ -6,6 +6,7 @@ Limits, the record and what an action means for the episode are the episode's.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -42,7 +43,11 @@ class Performer:
         self._rule = rule
         self._at_once = Settle(0.0, rule.quiet_s, rule.max_s)
         self._clock = clock
-        self._hands = Hands(machine.input, machine.screen, clock)
+
+    @functools.cached_property
+    def _hands(self) -> Hands:
+        # A restored machine can be seen before it can be driven; who only looks need not wait.
+        return Hands(self._machine.input, self._machine.screen, self._clock)
 
     def release(self) -> None:
         """Let go of every key and button."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cua_gym.grading.checkpoints import Rubric
@@ -53,22 +54,24 @@ def evaluator_files(checks: Iterable[str], evaluators: Path, hidden: Path) -> li
     return [found[name] for name in sorted(found)]
 
 
-def _imported(path: Path, package: Path) -> Iterator[str]:
+def _imported(path: Path, package: Path) -> Sequence[str]:
     """Modules of the evaluators' folder that a file imports, from within it or by its name."""
+    return _imports(path.read_bytes(), package.name)
+
+
+@functools.lru_cache(maxsize=1000)  # asked at each reset, and slow
+def _imports(source: bytes, package: str) -> Sequence[str]:
     try:
-        tree = syntax_tree(path.read_bytes(), str(path))
+        tree = syntax_tree(source, "an evaluator")
     except (SyntaxError, ValueError):
-        return  # whoever imports it says so
+        return ()  # whoever imports it says so
+    found: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
-            names = _from(node, package.name)
+            found += _from(node, package)
         elif isinstance(node, ast.Import):
-            names = [
-                a.name.split(".")[1] for a in node.names if a.name.startswith(f"{package.name}.")
-            ]
-        else:
-            continue
-        yield from names
+            found += [a.name.split(".")[1] for a in node.names if a.name.startswith(f"{package}.")]
+    return found
 
 
 def _from(node: ast.ImportFrom, package: str) -> Iterable[str]:
