@@ -21,6 +21,7 @@ from pathlib import Path
 
 from cua_gym.cache import cache_root
 from cua_gym.errors import MachineError, OutOfMemory, OutOfSpace
+from cua_gym.forked import unlocked_at_end
 
 __all__ = ["HOST_MB", "VARIABLE", "Room", "available_mb", "need_room", "room_for", "take_room"]
 
@@ -215,12 +216,9 @@ def _noting() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with unlocked_at_end(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(lock)
 
 
 def _notes(folder: Path) -> list[_Note]:
