@@ -1,7 +1,7 @@
-"""Locks that stay with the process that took them when it is forked.
+"""Locks and finalizers that stay with the process that made them when it is forked.
 
-A child that was forked (by multiprocessing, say) has every open file of its parent, and a file's
-lock lasts as long as anybody has it open.
+A child that was forked (by multiprocessing, say) has every open file of its parent, whose lock
+lasts as long as anybody has it open, and every object, whose finalizer runs when the child ends.
 """
 
 from __future__ import annotations
@@ -9,9 +9,13 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, ParamSpec
 
-__all__ = ["unlocked_at_end"]
+__all__ = ["finalizer", "unlocked_at_end"]
+
+P = ParamSpec("P")
 
 
 @contextlib.contextmanager
@@ -24,3 +28,19 @@ def unlocked_at_end(file: int) -> Iterator[int]:
         if os.getpid() == owner:  # the lock is one for parent and child
             fcntl.flock(file, fcntl.LOCK_UN)
         os.close(file)
+
+
+def finalizer(
+    of: object, end: Callable[P, object], *args: P.args, **kwargs: P.kwargs
+) -> weakref.finalize[..., Any]:
+    """As `weakref.finalize`, but in a child that was forked later nothing is done, also if asked.
+
+    What a parent owns is not its child's to end.
+    """
+    owner = os.getpid()
+
+    def end_here() -> None:
+        if os.getpid() == owner:
+            end(*args, **kwargs)
+
+    return weakref.finalize(of, end_here)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from cua_gym.forked import finalizer
 from cua_gym.image.workshop import locked
 from cua_gym.machine import admission
 from cua_gym.machine.qemu.states import StateStore
@@ -95,3 +98,64 @@ def test_a_child_frees_no_lock_of_its_parent(tmp_path: Path) -> None:
         assert not is_free(tmp_path / "lock")
         return
     os._exit(0)
+
+
+PARENT = """
+import gc, os, sys
+from cua_gym.machine.admission import room_for
+from cua_gym.machine.base import MachineSpec
+from cua_gym.machine.start import start_machine
+
+machine = start_machine(MachineSpec(backend="fake", screen=(64, 48)))
+machine.shell.write("/home/user/kept", b"kept")
+state = machine.snapshot("kept")
+child = os.fork()
+if not child:
+    {end}
+    sys.exit()
+assert os.waitpid(child, 0)[1] == 0
+assert machine.shell.read("/home/user/kept") == b"kept"
+machine.restore(state)
+machine.check()
+assert room_for(1) == 48
+"""
+
+
+@pytest.mark.parametrize(
+    "end",
+    ["pass", "machine.close()", "with machine: sys.exit()", "del machine; gc.collect()"],
+)
+def test_a_child_s_end_is_not_its_parent_s(end: str, tmp_path: Path) -> None:
+    """However it leaves the machine that it was forked with, the parent goes on with it.
+
+    The parent's own end still leaves nothing.
+    """
+    environment = {"XDG_CACHE_HOME": str(tmp_path / "cache"), admission.VARIABLE: "64"}
+    (tmp_path / "left").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", PARENT.format(end=end)],
+        env={**os.environ, **environment, "TMPDIR": str(tmp_path / "left")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list((tmp_path / "left").iterdir()) == []
+    assert list((tmp_path / "cache/cua-gym/run/rooms").iterdir()) == []
+
+
+def test_a_finalizer_ends_once() -> None:
+    """With its object, or when it is asked to, here as anywhere."""
+
+    class Owner:
+        pass
+
+    ended: list[str] = []
+    owner, other = Owner(), Owner()
+    finalizer(owner, ended.append, "forgotten")
+    asked = finalizer(other, ended.append, "asked")
+    del owner
+    asked()
+    asked()
+    del other
+    assert ended == ["forgotten", "asked"]
