@@ -12,7 +12,7 @@ from typing import Any
 
 from cua_gym import actions as a
 from cua_gym.clock import Clock
-from cua_gym.errors import ActionError, MachineError
+from cua_gym.errors import ActionError, MachineError, MachineTimeout
 from cua_gym.machine.base import Machine
 from cua_gym.machine.hands import Hands
 from cua_gym.machine.settle import Settle, Settled, settle
@@ -26,6 +26,9 @@ POINTER_QUIET_S = 0.025
 
 PROBE_S = 10.0
 """An emulated guest under load answers in a second or two."""
+
+PROBES = 3
+"""A loaded host can keep a guest from answering once."""
 
 SHELL_TEXT_LIMIT = 64 * 1024
 
@@ -123,14 +126,20 @@ class Performer:
         Raises:
             MachineError: the machine itself is not well.
         """
-        self._machine.check()
-        try:
-            done = self._machine.shell.run(["true"], user="root", timeout_s=PROBE_S)
-        except MachineError:
-            raise error from None
-        if done.exit != 0:
-            raise error
-        return f"{type(error).__name__}: {error}"
+        for _ in range(PROBES):
+            self._machine.check()
+            try:
+                done = self._machine.shell.run(["true"], user="root", timeout_s=PROBE_S)
+            except MachineTimeout:
+                continue
+            except MachineError:
+                raise error from None
+            if done.timed_out:
+                continue
+            if done.exit != 0:
+                raise error
+            return f"{type(error).__name__}: {error}"
+        raise error
 
     def _wait(self, seconds: float, stop: Stop | None) -> bool:
         if stop is not None:

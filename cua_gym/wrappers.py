@@ -16,6 +16,8 @@ from PIL import Image
 
 from cua_gym import actions as a
 from cua_gym.env import DesktopEnv, Observation
+from cua_gym.errors import UnknownKey
+from cua_gym.machine.keyboard import parse_combo
 
 __all__ = ["DiscreteActions", "SmallScreen"]
 
@@ -34,7 +36,10 @@ KEYS = (
 )
 
 
-class DiscreteActions(gym.ActionWrapper[Observation, npt.NDArray[np.int64], a.Action]):
+class DiscreteActions(
+    gym.ActionWrapper[Observation, npt.NDArray[np.int64], a.Action],
+    gym.utils.RecordConstructorArgs,
+):
     """Actions as four numbers: ``MultiDiscrete([kinds, columns, rows, keys])``.
 
     The screen is cut into ``columns`` x ``rows`` cells of equal size; pointer actions go to the
@@ -47,7 +52,8 @@ class DiscreteActions(gym.ActionWrapper[Observation, npt.NDArray[np.int64], a.Ac
         keys: chords, as `Key` takes them.
 
     Raises:
-        ValueError: an unknown kind, no cell, or no keys for the kind ``key``.
+        TypeError: ``env`` is no `DesktopEnv`.
+        ValueError: an unknown kind or key, no cell, or no keys for the kind ``key``.
     """
 
     def __init__(
@@ -59,6 +65,9 @@ class DiscreteActions(gym.ActionWrapper[Observation, npt.NDArray[np.int64], a.Ac
         kinds: Sequence[str] = KINDS,
         keys: Sequence[str] = KEYS,
     ) -> None:
+        gym.utils.RecordConstructorArgs.__init__(
+            self, columns=columns, rows=rows, kinds=kinds, keys=keys
+        )
         super().__init__(env)
         if unknown := set(kinds) - set(KINDS):
             raise ValueError(f"unknown kinds {sorted(unknown)}; there are {', '.join(KINDS)}")
@@ -66,15 +75,28 @@ class DiscreteActions(gym.ActionWrapper[Observation, npt.NDArray[np.int64], a.Ac
             raise ValueError(f"a screen has at least one cell, not {columns} x {rows}")
         if "key" in kinds and not keys:
             raise ValueError("the kind 'key' needs keys; name some, or leave it out of kinds")
+        try:
+            for combo in keys:
+                parse_combo(combo)
+        except UnknownKey as error:
+            raise ValueError(f"what is in keys cannot be pressed: {error}") from error
+        self._desktop = _desktop(env)
         self.kinds, self.keys = tuple(kinds), tuple(keys)
         self.columns, self.rows = columns, rows
         sizes = [len(self.kinds), columns, rows, max(1, len(self.keys))]
         self.action_space = gym.spaces.MultiDiscrete(sizes)
 
     def action(self, action: npt.NDArray[np.int64]) -> a.Action:
-        """The typed action that these numbers are."""
-        kind, column, row, key = (int(number) for number in action)
-        width, height = _desktop(self.env).task.spec.screen
+        """The typed action that these numbers are.
+
+        Raises:
+            ValueError: they are not in the action space.
+        """
+        numbers = np.asarray(action)
+        if not self.action_space.contains(numbers):
+            raise ValueError(f"no action of {self.action_space}: {numbers.tolist()}")
+        kind, column, row, key = (int(number) for number in numbers)
+        width, height = self._desktop.task.spec.screen
         x = (2 * column + 1) * width // (2 * self.columns)
         y = (2 * row + 1) * height // (2 * self.rows)
         match self.kinds[kind]:
@@ -92,7 +114,10 @@ class DiscreteActions(gym.ActionWrapper[Observation, npt.NDArray[np.int64], a.Ac
                 return a.Click(x, y)
 
 
-class SmallScreen(gym.ObservationWrapper[npt.NDArray[np.uint8], a.Action, Observation]):
+class SmallScreen(
+    gym.ObservationWrapper[npt.NDArray[np.uint8], a.Action, Observation],
+    gym.utils.RecordConstructorArgs,
+):
     """The screenshot alone, ``(height, width, 3)`` uint8 RGB, made smaller by averaging.
 
     Args:
@@ -104,6 +129,7 @@ class SmallScreen(gym.ObservationWrapper[npt.NDArray[np.uint8], a.Action, Observ
     def __init__(
         self, env: gym.Env[Observation, Any], size: tuple[int, int], *, gray: bool = False
     ) -> None:
+        gym.utils.RecordConstructorArgs.__init__(self, size=size, gray=gray)
         super().__init__(env)
         self._size, self._gray = size, gray
         shape = (size[1], size[0], 1 if gray else 3)

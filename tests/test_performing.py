@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import pytest
 
 from cua_gym import actions as a
 from cua_gym.clock import SystemClock
-from cua_gym.errors import ActionError, MachineLost
-from cua_gym.machine.base import MachineSpec
+from cua_gym.errors import ActionError, MachineError, MachineLost, MachineTimeout
+from cua_gym.machine.base import Completed, MachineSpec
 from cua_gym.machine.fake import FakeMachine
 from cua_gym.machine.settle import Settle
 from cua_gym.performing import SHELL_TEXT_LIMIT, Performer
@@ -101,3 +101,69 @@ def test_work_that_looks_waits_for_nothing(hand: Performer) -> None:
     settled, _ = hand.use(lambda machine: {}, RULE)
     assert settled is not None
     assert settled.settled
+
+
+LATE, DONE, FAILED = (
+    Completed(*end) for end in ((137, b"", b"", True), (0, b"", b""), (1, b"", b""))
+)
+SLOW, GONE = MachineTimeout("no answer"), MachineLost("no shell")
+
+
+def probed(
+    toy: FakeMachine, monkeypatch: pytest.MonkeyPatch, *ends: Completed | MachineError
+) -> tuple[Mapping[str, object] | MachineError, int]:
+    """What a fault becomes when root's probes end like this, and how many are left."""
+    left = list(ends)
+
+    def run(*command: object, **options: object) -> Completed:
+        end = left.pop(0)
+        if isinstance(end, MachineError):
+            raise end
+        return end
+
+    def work(machine: object) -> dict[str, object]:
+        raise MachineError("no file server")
+
+    monkeypatch.setattr(toy.shell, "run", run)
+    hand = Performer(toy, ActionSpace((640, 480), "both"), RULE, SystemClock())
+    try:
+        return hand.use(work, None)[1], len(left)
+    except MachineError as error:
+        return error, len(left)
+
+
+@pytest.mark.parametrize("ends", [[DONE], [LATE, DONE], [SLOW, DONE], [LATE, SLOW, DONE]])
+def test_a_loaded_machine_is_asked_again(
+    toy: FakeMachine, monkeypatch: pytest.MonkeyPatch, ends: list[Completed | MachineError]
+) -> None:
+    """One probe that is late does not end an episode; the fault is the agent's to read."""
+    told = {"action_error": "MachineError: no file server"}
+    assert probed(toy, monkeypatch, *ends) == (told, 0)
+
+
+@pytest.mark.parametrize(
+    ("ends", "left"),
+    [([LATE] * 4, 1), ([SLOW] * 4, 1), ([GONE, DONE], 1), ([FAILED, DONE], 1), ([LATE, GONE], 0)],
+)
+def test_a_machine_that_is_not_well(
+    toy: FakeMachine,
+    monkeypatch: pytest.MonkeyPatch,
+    ends: list[Completed | MachineError],
+    left: int,
+) -> None:
+    """Late three times, lost, or unable to run anything: the first fault is raised."""
+    fault, unasked = probed(toy, monkeypatch, *ends)
+    assert (str(fault), unasked) == ("no file server", left)
+
+
+def test_a_machine_lost_between_probes(toy: FakeMachine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Is not asked again."""
+    fault = MachineLost("gone")
+    checks = iter([None, fault])
+
+    def check() -> None:
+        if (lost := next(checks)) is not None:
+            raise lost
+
+    monkeypatch.setattr(toy, "check", check)
+    assert probed(toy, monkeypatch, LATE, DONE) == (fault, 1)

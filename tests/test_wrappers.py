@@ -92,6 +92,38 @@ def test_both_together(env: DesktopEnv):
 
 def test_it_wraps_desktops():
     """Another environment has no screen."""
-    wrapped = DiscreteActions(gym.make("CartPole-v1"))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="DesktopEnv"):
-        wrapped.action(np.array([0, 0, 0, 0]))
+        DiscreteActions(gym.make("CartPole-v1"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [(-1, 0, 0, 0), (6, 0, 0, 0), (0, 32, 0, 0), (0, 0, -1, 0), (0, 0, 0, 10), (0, 0, 0)],
+)
+def test_numbers_outside_the_space(env: DesktopEnv, numbers: Any):
+    """They are refused; -1 is not the last kind, which would submit."""
+    with pytest.raises(ValueError, match=r"no action of MultiDiscrete.*\["):
+        DiscreteActions(env).action(np.array(numbers))
+
+
+def test_keys_that_there_are_not(env: DesktopEnv):
+    """Found when it is made, not by a learner's first try; chords are fine."""
+    for keys in (["enter", "pag_down"], [""]):
+        with pytest.raises(ValueError, match="cannot be pressed"):
+            DiscreteActions(env, keys=keys)
+    assert DiscreteActions(env, keys=["ctrl+s"]).action(np.array([4, 0, 0, 0])) == a.Key("ctrl+s")
+
+
+def test_a_copy_from_the_spec(tmp_path: Path):
+    """Gymnasium makes another one like it, with its wrappers and their arguments."""
+    task = on_toy_computer(make_suite(tmp_path / "suite").task("type-word"))
+    env = gym.make("cua_gym/Desktop-v0", task=task, runs=tmp_path / "runs")
+    wrapped = SmallScreen(DiscreteActions(env, columns=4, keys=["tab"]), (64, 48), gray=True)
+    assert wrapped.spec is not None
+    copy = gym.make(wrapped.spec)
+    assert copy.spec is not None
+    assert copy.spec.additional_wrappers == wrapped.spec.additional_wrappers
+    assert copy.action_space == gym.spaces.MultiDiscrete([6, 4, 20, 1])
+    assert copy.observation_space == wrapped.observation_space
+    copy.close()
+    wrapped.close()

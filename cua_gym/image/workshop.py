@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from cua_gym.errors import ImageError
+from cua_gym.forked import unlocked_at_end
 from cua_gym.machine.contain import contained
 
 __all__ = ["grave", "locked", "remove_tree", "sweep", "workshop"]
@@ -27,11 +28,11 @@ def workshop(images: Path, name: str) -> Iterator[Path]:
         work = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{name}-", dir=images))
         lock = os.open(work / "owner.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)
-    try:
-        yield work
-    finally:
-        remove_tree(work)
-        os.close(lock)
+    with unlocked_at_end(lock):
+        try:
+            yield work
+        finally:
+            remove_tree(work)
 
 
 def sweep(images: Path) -> list[str]:
@@ -56,30 +57,26 @@ def locked(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[N
     Args:
         waiting: called when another process holds it.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
+    with unlocked_at_end(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)) as lock:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             waiting()
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _is_dead(work: Path) -> bool:
     """Whether the builder of this folder has ended: its lock ended with it."""
     try:
-        descriptor = os.open(work / "owner.lock", os.O_RDWR | os.O_CLOEXEC)
+        lock = os.open(work / "owner.lock", os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
         return True
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    finally:
-        os.close(descriptor)
+    with unlocked_at_end(lock):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
     return True
 
 

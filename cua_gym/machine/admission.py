@@ -14,13 +14,13 @@ import fcntl
 import json
 import os
 import secrets
-import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from cua_gym.cache import cache_root
 from cua_gym.errors import MachineError, OutOfMemory, OutOfSpace
+from cua_gym.forked import finalizer, unlocked_at_end
 
 __all__ = ["HOST_MB", "VARIABLE", "Room", "available_mb", "need_room", "room_for", "take_room"]
 
@@ -69,7 +69,7 @@ class Room:
         self._note = note
         path = folder / secrets.token_hex(8)
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        self._finalizer = weakref.finalize(self, _give_back, path, self._file)
+        self._finalizer = finalizer(self, _give_back, path, self._file)
         fcntl.flock(self._file, fcntl.LOCK_EX)
         self._write()
 
@@ -215,12 +215,9 @@ def _noting() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with unlocked_at_end(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-    finally:
-        os.close(lock)
 
 
 def _notes(folder: Path) -> list[_Note]:

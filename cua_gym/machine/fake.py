@@ -11,7 +11,6 @@ import json
 import tempfile
 import threading
 import time
-import weakref
 import zlib
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Self
 import numpy as np
 
 from cua_gym.errors import ActionError, MachineLost, StateMismatch
+from cua_gym.forked import finalizer
 from cua_gym.machine.admission import Room, take_room
 from cua_gym.machine.base import Button, Frame, MachineSpec, Rgb, State
 from cua_gym.machine.keyboard import canonical
@@ -64,7 +64,7 @@ class FakeMachine:
         self.resting = False
         self.closed = False
         # For whoever forgets to close: nothing of it outlives the program.
-        self._finalizer = weakref.finalize(self, _end, self.shell, self._root, self._saved, room)
+        self._finalizer = finalizer(self, _end, self.shell, self._root, self._saved, room)
 
     @property
     def screen(self) -> Self:

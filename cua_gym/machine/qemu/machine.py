@@ -12,7 +12,6 @@ import functools
 import os
 import time
 import warnings
-import weakref
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import asdict
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
 from cua_gym.errors import MachineError, MachineLost, MachineTimeout, StateMismatch
+from cua_gym.forked import finalizer
 from cua_gym.machine.admission import Room, take_room
 from cua_gym.machine.base import MachineSpec, State
 from cua_gym.machine.channel import ControlChannel
@@ -430,7 +430,7 @@ class QemuMachine:
         self._engine = engine
         # For whoever forgets to close: the process ends with this object.
         wires = (self._channel, self._agent, self._shell)
-        self._finalizer = weakref.finalize(self, _end, engine, *wires)
+        self._finalizer = finalizer(self, _end, engine, *wires)
         return engine
 
     def _join(self, engine: Engine, *, boots: bool) -> None:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from cua_gym.errors import MachineError, OutOfSpace, StateMismatch
+from cua_gym.forked import unlocked_at_end
 from cua_gym.machine.base import MachineSpec
 from cua_gym.machine.qemu.disk import BaseDisk
 from cua_gym.machine.qemu.hardware import Hardware
@@ -236,7 +237,8 @@ class StateStore:
     @contextlib.contextmanager
     def _locked(self, name: str) -> Iterator[None]:
         # The file stays: to remove it would split waiters from newcomers.
-        with (self.root / "locks" / name).open("w") as lock:
+        path = self.root / "locks" / name
+        with unlocked_at_end(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)) as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
@@ -278,14 +280,13 @@ class StateStore:
             lock = os.open(folder / "state.json", os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return True
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with self._scratch() as scratch:
-                folder.rename(scratch / "old")
-        except BlockingIOError:
-            return False
-        finally:
-            os.close(lock)
+        with unlocked_at_end(lock):
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                with self._scratch() as scratch:
+                    folder.rename(scratch / "old")
+            except BlockingIOError:
+                return False
         return True
 
     def discard(self, folder: Path) -> None:
@@ -307,13 +308,12 @@ class StateStore:
     def _scratch(self) -> Iterator[Path]:
         """A folder on the same disk, locked while its owner lives, removed at the end."""
         path = Path(tempfile.mkdtemp(prefix=".scratch-", dir=self.root))
-        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield path
-        finally:
-            shutil.rmtree(path, ignore_errors=True)
-            os.close(lock)
+        with unlocked_at_end(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                yield path
+            finally:
+                shutil.rmtree(path, ignore_errors=True)
 
     def _sweep(self) -> None:
         for path in self.root.glob(".scratch-*"):
@@ -321,13 +321,12 @@ class StateStore:
                 lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             except FileNotFoundError:
                 continue
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(path, ignore_errors=True)
-            except BlockingIOError:
-                continue  # its owner lives
-            finally:
-                os.close(lock)
+            with unlocked_at_end(lock):
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(path, ignore_errors=True)
+                except BlockingIOError:
+                    continue  # its owner lives
 
 
 def _bytes(path: Path) -> int:

@@ -32,9 +32,10 @@ as() {
 
 # The socket lies in this mount namespace and, by its other name, in a network namespace of the
 # server's own: who reaches it is inside, so a cookie would keep nobody out.
+# Without RANDR nobody inside can change the screen's size, which is the spec's.
 unshare --net -- setpriv --reuid $((first + 60999)) --regid $((first + 60999)) --clear-groups \
     --inh-caps=-all --no-new-privs -- Xvfb :0 -screen 0 "${screen}x24" -extension GLX \
-    -nolisten tcp -noreset -s 0 -ac -displayfd "$display" &
+    -extension RANDR -nolisten tcp -noreset -s 0 -ac -displayfd "$display" &
 exec {display}>&-
 
 # bwrap may join a user namespace that its own account has made, so this one is made by that account

@@ -10,12 +10,12 @@ import contextlib
 import os
 import socket
 import threading
-import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from cua_gym.errors import MachineError, MachineLost, StateMismatch
+from cua_gym.forked import finalizer
 from cua_gym.machine.admission import Room, take_room
 from cua_gym.machine.base import MachineSpec, State
 from cua_gym.machine.channel import ControlChannel
@@ -203,7 +203,7 @@ class X11Machine:
         session = _Session(self._image, sandbox, self._screen, self._driver, spec.user)
         self._session = session
         # For whoever forgets to close: the processes end with this object.
-        self._finalizer = weakref.finalize(self, session.close)
+        self._finalizer = finalizer(self, session.close)
         session.open(self._uid)
 
     def _halt(self) -> None:

@@ -43,7 +43,6 @@ wait
 """
 # Chromium's own sandbox needs namespaces, which nobody gets here; this one is around it.
 _CHROMIUM = 'export CHROMIUM_FLAGS="$CHROMIUM_FLAGS --no-sandbox"\n'
-_BACKDROPS = "/etc/xdg/xfce4/xfconf/xfce-perchannel-xml/xfce4-desktop.xml"  # by monitors' names
 _CHROMIUM_POLICY = '{"CommandLineFlagSecurityWarningsEnabled": false}\n'
 
 
@@ -57,10 +56,7 @@ def begin_session(sandbox: Sandbox, user: str, uid: int) -> None:
             ("/etc/chromium.d/light-desktop", "root", 0o644, _CHROMIUM),
             ("/etc/chromium/policies/managed/light-desktop.json", "root", 0o644, _CHROMIUM_POLICY),
         ],
-        edits=[
-            (_BACKDROPS, "monitorVirtual-1", "monitorscreen"),
-            (DESKTOP_SESSION, "exec xfce4-session", _ALL_AT_ONCE),
-        ],
+        edits=[(DESKTOP_SESSION, "exec xfce4-session", _ALL_AT_ONCE)],
     )
     null = os.open(os.devnull, os.O_RDWR)
     try:

@@ -223,3 +223,21 @@ def _all_below(pid: int) -> list[int]:
             text = Path(f"/proc/{one}/task/{one}/children").read_text()
             found += [int(child) for child in text.split()]
     return found
+
+
+RESIZES = (
+    "xrandr --fb 640x480",
+    "xrandr --output screen --mode 640x480",
+    "xrandr --output screen --off --fb 640x480",
+    "xrandr -s 640x480",
+)
+
+
+@pytest.mark.parametrize("command", RESIZES)
+def test_the_screen_keeps_its_size(shared: X11Machine, command: str) -> None:
+    """Nobody inside makes the picture another one than the spec's, or the machine seem lost."""
+    width, height = shared.spec.screen
+    assert shared.shell.run(command).exit != 0
+    dimensions = shared.shell.run("xdpyinfo | grep dimensions").text
+    assert f"{width}x{height} pixels" in dimensions
+    assert shared.screen.grab().rgb.shape == (height, width, 3)

@@ -35,6 +35,27 @@ print(machine.pid, flush=True)
 time.sleep(600)
 """
 
+FORKS = """
+import os, sys
+from cua_gym.machine.base import MachineSpec
+from cua_gym.machine.start import start_machine
+machine = start_machine(MachineSpec(backend="x11"))
+machine.shell.write("/home/user/kept", b"kept")
+for end in (lambda: None, machine.close):
+    child = os.fork()
+    if not child:
+        end()
+        sys.exit()
+    assert os.waitpid(child, 0)[1] == 0
+    machine.check()
+    serial = machine.screen.grab().serial
+    machine.input.pointer(child % 100, 9)
+    assert machine.screen.wait_change(serial, 20)
+    assert machine.shell.read("/home/user/kept") == b"kept"
+    assert machine.shell.run(["true"]).exit == 0
+machine.close()
+"""
+
 
 def below(pid: int) -> dict[int, int | None]:
     """Processes that descend from one, each with its start time: together they are unique."""
@@ -81,6 +102,13 @@ def test_a_killed_owner_leaves_nothing(when: str, tmp_path: Path) -> None:
     assert Path("/proc/self/mounts").read_text() == mounts
     assert kept() - left == set()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_forked_child_ends_nothing() -> None:
+    """Its parent's desktop is looked at, clicked and asked as before."""
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKS]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def counted() -> tuple[int, int, int]:
