@@ -10,7 +10,6 @@ import datetime
 import operator
 import queue
 import threading
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
@@ -25,6 +24,7 @@ from gymnasium.vector.utils import batch_space
 from cua_gym.actions import Action
 from cua_gym.env import DesktopEnv, Observation
 from cua_gym.errors import MachineError
+from cua_gym.forked import finalizer
 from cua_gym.machine.admission import need_room
 from cua_gym.machine.base import Rgb
 from cua_gym.machine.pool import WarmPool, cores
@@ -107,7 +107,7 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
         self._slots = [_Slot(env) for env in envs]
         self._batch = None if copy else self._empty()
         # For whoever forgets to close: machines end with this object.
-        weakref.finalize(self, _forget, self._pool, self._slots).atexit = False
+        finalizer(self, _forget, self._pool, self._slots)
 
     def reset(
         self,
@@ -218,12 +218,17 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
     def close_extras(self, **_: Any) -> None:
         """End all machines and records, also those of a step under way."""
         self.closed = True
-        _forget(self._pool, self._slots)
+        for slot in self._slots:
+            slot.refuse()
+        if self._pool is not None:
+            self._pool.close()
         closing = [threading.Thread(target=env.close) for env in self.envs]
         for thread in closing:
             thread.start()
         for thread in closing:
             thread.join()
+        for slot in self._slots:
+            slot.stop()
 
     def _chosen(self, mask: Any) -> list[int]:
         if mask is None:
@@ -313,7 +318,7 @@ class _Slot:
         self.observation: Observation = {}
         self.lost: str | None = None
         self._over = True
-        self._stopped = False
+        self._refuses = False
         self._lock = threading.Lock()
         self._work: Work = queue.SimpleQueue()
         # A daemon: a program that ends by an error does not wait for a step of minutes.
@@ -340,21 +345,24 @@ class _Slot:
                 future.set_exception(error)
 
         with self._lock:
-            if self._stopped:
+            if self._refuses:
                 raise _closed()
             self._work.put(do)
         return future
 
+    def refuse(self) -> None:
+        """Take no more work, and begin no episode."""
+        with self._lock:
+            self._refuses = True
+
     def stop(self) -> None:
         """Close the environment and end the thread, after what was submitted before. Idempotent."""
-        with self._lock:
-            if not self._stopped:
-                self._stopped = True
-                self._work.put(None)
+        self.refuse()
+        self._work.put(None)
 
     def reset(self, seed: int | None, options: dict[str, Any]) -> dict[str, Any]:
         """A new episode; info."""
-        if self._stopped:
+        if self._refuses:
             raise _closed()
         self._over = True
         try:
@@ -379,7 +387,7 @@ class _Slot:
         else:
             self.observation, reward, terminated, truncated, info = self.env.step(action)
         self._over = terminated or truncated
-        if self._over and mode is AutoresetMode.SAME_STEP and not self._stopped:
+        if self._over and mode is AutoresetMode.SAME_STEP and not self._refuses:
             ended = {name: value.copy() for name, value in self.observation.items()}
             final = {"final_obs": ended, "final_info": info}
             info = self.reset(None, {}) | final

@@ -159,3 +159,31 @@ def test_a_finalizer_ends_once() -> None:
     asked()
     del other
     assert ended == ["forgotten", "asked"]
+
+
+WARM = """
+import os, signal, sys, threading, time
+from cua_gym.machine.base import MachineSpec
+from cua_gym.machine.pool import WarmPool, Wish
+begun = threading.Event()
+def endless(*_, **__):
+    begun.set()
+    time.sleep(600)
+pool = WarmPool(1, start=endless)
+place = pool.place()
+place.expect(lambda: Wish(MachineSpec(), "key", ()))
+begun.wait()
+if os.fork() == 0:
+    signal.alarm(20)  # ends it, if it waits
+    sys.exit(0)
+print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
+os._exit(0)
+"""
+
+
+def test_a_child_does_not_wait_for_its_parents_warm_machines() -> None:
+    """What makes them is a thread that the child does not have."""
+    done = subprocess.run(
+        [sys.executable, "-c", WARM], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.stdout == "0\n", done.stderr

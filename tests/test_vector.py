@@ -191,7 +191,11 @@ class Starts:
                 raise MachineError("the host has no room")
             machine = FakeMachine(spec)
             self.made.append(machine)
-        prepare(machine)
+        try:
+            prepare(machine)
+        except BaseException:  # as every starter of machines does
+            machine.close()
+            raise
         return machine
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import threading
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from cua_gym.clock import Clock, SystemClock
 from cua_gym.errors import MachineError, MachineLost, MachineTimeout, OutOfMemory
+from cua_gym.forked import finalizer
 from cua_gym.machine.base import Machine, MachineSpec, State
 from cua_gym.machine.start import Prepare, start_machine
 
@@ -140,7 +140,7 @@ class WarmPool:
         # Making a machine takes a core or more, and the machines in use want theirs.
         self._makers = max(1, cores() // 2)
         self._orders = _Orders()
-        self._finalizer = weakref.finalize(self, self._orders.close)
+        self._finalizer = finalizer(self, self._orders.close)
 
     def place(self) -> Place:
         """A place for one environment."""
