@@ -181,7 +181,7 @@ class Attempt:
         try:
             if recorder is not None:
                 recorder.finish()
-        except (OutOfSpace, RecordLost) as error:
+        except (OutOfSpace, RecordLost, OSError) as error:
             self._verdict.lose("record", error)
             if self.outcome is not None:
                 self._verdict.write()
@@ -193,11 +193,17 @@ class Attempt:
     def _faults_are_outcomes(self, raising: bool = False) -> Iterator[None]:
         try:
             yield
-        except CuaGymError as error:
-            self._verdict.give(unscored(error, self._phase, self._machine))
+        except (CuaGymError, OSError) as error:
+            # An OSError is the host's: too many open files, a broken disk.
+            fault = (
+                MachineError(f"the host refused: {error}") if isinstance(error, OSError) else error
+            )
+            self._verdict.give(unscored(fault, self._phase, self._machine))
             if raising:
                 self.close()
-                raise
+                if fault is error:
+                    raise
+                raise fault from error
 
     def _account(self) -> dict[str, Any]:
         return account(self, self._submission, self._machine_s)
@@ -206,7 +212,7 @@ class Attempt:
         if self._recorder is not None:
             try:
                 self._recorder.log(text)
-            except (OutOfSpace, RecordLost):
+            except (OutOfSpace, RecordLost, OSError):
                 pass  # the log is the last to know; outcome and losses are told by this object
 
     def _info(self, frame: Frame, **more: Any) -> dict[str, Any]:

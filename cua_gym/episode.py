@@ -222,7 +222,7 @@ class Episode(Attempt):
                     by=origin.by,
                     call=origin.call,
                 )
-            except (OutOfSpace, RecordLost) as error:
+            except (OutOfSpace, RecordLost, OSError) as error:
                 if not (terminated or truncated):
                     raise
                 self._verdict.lose("record", error)

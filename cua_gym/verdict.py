@@ -98,7 +98,7 @@ class Verdict:
             }
         try:
             self._folder.write_result(result)
-        except (OutOfSpace, RecordLost) as error:
+        except (OutOfSpace, RecordLost, OSError) as error:
             self.lose("result", error)
 
     def lose(self, what: Literal["record", "result", "final_state"], error: Exception) -> None:

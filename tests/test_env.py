@@ -21,6 +21,7 @@ from cua_gym.machine.base import MachineSpec
 from cua_gym.machine.fake import FakeMachine
 from cua_gym.machine.settle import Settle
 from cua_gym.machine.start import start_machine
+from cua_gym.record.lines import LineWriter
 from cua_gym.record.replay import Replay
 from cua_gym.task import Task
 from tests.run.toy import make_suite, on_toy_computer
@@ -373,6 +374,30 @@ def test_a_fault_before_acting_is_unscored(
     assert outcome.reason == reason
     assert "planted" in str(outcome.cause)
     assert json.loads(env.episode.folder.result.read_text())["kind"] == "unscored"
+
+
+def test_what_the_host_refuses_is_unscored(
+    make_env: Callable[..., DesktopEnv], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broken disk under the record, too many open files at a start."""
+    env = make_env()
+    env.reset(seed=0)
+
+    def broken(*_: Any, **__: Any) -> Any:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LineWriter, "append", broken)
+        _, reward, _, truncated, info = env.step(a.Wait(0))
+    assert truncated
+    assert reward == 0.0
+    assert info["outcome"]["kind"] == "unscored"
+    assert "Input/output error" in info["error"]
+    unready = make_env(start=broken)
+    with pytest.raises(MachineError, match="Input/output error"):
+        unready.reset()
+    assert unready.episode.outcome is not None
+    assert unready.episode.outcome.kind == "unscored"
 
 
 def test_a_lost_machine_truncates_and_is_unscored(make_env: Callable[..., DesktopEnv]) -> None:

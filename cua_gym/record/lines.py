@@ -32,14 +32,17 @@ _CHUNK = 65536
 def space_errors(path: Path, needed: int | None = None) -> Iterator[None]:
     """Turn "disk full" while writing ``needed`` bytes to or below ``path`` into `OutOfSpace`.
 
-    And what else the host refuses into `RecordLost`.
+    And anything that fails because the folder of ``path`` is no more into `RecordLost`.
     """
     try:
         yield
     except OSError as error:
         if error.errno not in _FULL:
-            gone = "" if path.parent.is_dir() else f"the folder {path.parent} has gone, so "
-            raise RecordLost(f"{gone}{path} could not be written: {error}") from error
+            if not path.parent.is_dir():
+                raise RecordLost(
+                    f"the folder {path.parent} has gone, so {path.name} could not be written"
+                ) from error
+            raise
         free = shutil.disk_usage(next(p for p in path.parents if p.exists())).free
         what = "" if needed is None else f"for {needed} bytes "
         raise OutOfSpace(
