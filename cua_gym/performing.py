@@ -27,7 +27,7 @@ POINTER_QUIET_S = 0.025
 PROBE_S = 10.0
 """An emulated guest under load answers in a second or two."""
 
-PROBES = 3
+PROBES = 2
 """A loaded host can keep a guest from answering once."""
 
 SHELL_TEXT_LIMIT = 64 * 1024

@@ -49,6 +49,7 @@ def main() -> None:
             autoreset_mode="SameStep",
             max_steps=2000,
             runs=args.runs or scratch,
+            film_every=1 if args.runs else 0,
             agent="ppo",
         )
         envs = Pointing(desktops)

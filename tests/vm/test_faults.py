@@ -99,7 +99,7 @@ def test_act_hung(tmp_path: Path) -> None:
             assert truncated
             assert info["error"]
             unscored(env, "act")
-        assert time.monotonic() - start < 90
+        assert time.monotonic() - start < 120
 
 
 def test_a_fork_bomb_is_the_agents_doing(tmp_path: Path) -> None:
