@@ -19,7 +19,7 @@ from cua_gym.machine.settle import Settle, Settled, settle
 from cua_gym.spaces import ActionSpace
 from cua_gym.turns import Stop
 
-__all__ = ["Performer"]
+__all__ = ["POINTER_QUIET_S", "Performer"]
 
 POINTER_QUIET_S = 0.025
 """A bare pointer move repaints once; nothing else is waited for."""

@@ -108,7 +108,8 @@ Environments over the same machines, in turns: bare machines in a thread each (n
 spaces), at their own pace and in step with each other; our vector; Gymnasium's SyncVectorEnv. Its
 AsyncVectorEnv comes after them with machines of its own, over shared memory, with workers from a
 fork server that has imported us (a plain fork of a process with threads would hang). All reuse one
-batch (`copy=False`), record their episodes, and reset nothing by themselves. A step is that of all
+batch (`copy=False`), record lines alone (`film_every=0`), and reset nothing by themselves; "filmed"
+has pictures and video of every step, and machines made ready meanwhile. A step is that of all
 environments together; steps are those of all in a second. Resets are of a task's cached start
 state. Memory is that of all processes, shared pages counted once, less what was there before, for
 each environment.

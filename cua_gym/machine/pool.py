@@ -139,6 +139,7 @@ class WarmPool:
         self._clock = clock or SystemClock()
         # Making a machine takes a core or more, and the machines in use want theirs.
         self._makers = max(1, cores() // 2)
+        self._wanted = 0  # machines that are started for those who wait for them
         self._orders = _Orders()
         self._finalizer = finalizer(self, self._orders.close)
 
@@ -198,16 +199,23 @@ class WarmPool:
         Raises:
             MachineLost: the pool is closed; a reset under way then must not go on.
         """
-        while True:
-            if self._orders.closed:
-                raise MachineLost("this pool of machines is closed, and gives none any more")
-            try:
-                return self._start(spec, **options)
-            except OutOfMemory:
-                lent = list(self._orders.every)
-                if not lent:
-                    raise
-                self._orders.drop(lent, wait=True)
+        with self._orders.changed:
+            self._wanted += 1
+        try:
+            while True:
+                if self._orders.closed:
+                    raise MachineLost("this pool of machines is closed, and gives none any more")
+                try:
+                    return self._start(spec, **options)
+                except OutOfMemory:
+                    lent = list(self._orders.every)
+                    if not lent:
+                        raise
+                    self._orders.drop(lent, wait=True)
+        finally:
+            with self._orders.changed:
+                self._wanted -= 1
+                self._go_on()
 
     def _hand_over(self, machine: Machine, since: float) -> None:
         rests = isinstance(machine, Rests)
@@ -220,7 +228,12 @@ class WarmPool:
         machine.screen.grab()
 
     def _go_on(self) -> None:
-        """Begin what may begin now; called with the lock held."""
+        """Begin what may begin now; called with the lock held.
+
+        Nothing while a machine is started that somebody waits for: it wants the processors.
+        """
+        if self._wanted:
+            return
         for order in self._orders.every:
             begun = [o for o in self._orders.every if o.begun]
             if len(begun) >= self._size or sum(not o.made for o in begun) >= self._makers:

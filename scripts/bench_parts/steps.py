@@ -13,6 +13,7 @@ from cua_gym.machine.hands import Hands
 from cua_gym.machine.qemu.machine import QemuMachine
 from cua_gym.machine.settle import Settle, settle
 from cua_gym.machine.start import start_machine
+from cua_gym.performing import POINTER_QUIET_S
 from cua_gym.record.layout import RunFolder
 from cua_gym.record.recorder import Recorder
 
@@ -34,7 +35,7 @@ def of_a_step(report: Report, kind: str, pace: Pace) -> None:
     with start_machine(spec(kind)) as machine, tempfile.TemporaryDirectory() as runs:
         machine.shell.run("true")
         hands = Hands(machine.input, machine.screen, CLOCK)
-        quiet_s = getattr(machine, "settle", Settle(quiet_s=0.025)).quiet_s
+        quiet_s = min(POINTER_QUIET_S, machine.settle.quiet_s)
 
         def still() -> None:
             settle(machine.screen, machine.screen.serial, Settle(0.5, 0.5, 20.0), CLOCK)

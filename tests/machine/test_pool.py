@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -353,3 +354,40 @@ def test_a_machine_lost_before_it_could_rest_is_made_anew(
         settle(pool)
     assert starts.made[0].closed
     assert place(SPEC, key="a") is starts.made[1]
+
+
+def test_whoever_waits_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is made ready while a machine is started that somebody waits for."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    goes_on, keys = threading.Event(), []
+
+    def start(spec: MachineSpec, *, key: str | None = None, **options: Any) -> Machine:
+        keys.append(key)
+        if key == "wanted":
+            assert goes_on.wait(20)
+        return start_machine(spec, key=key, **options)
+
+    pool = WarmPool(2, start=start)
+    waiting, ready = pool.place(), pool.place()
+    with closing(pool):
+        taken: list[Machine] = []
+        thread = threading.Thread(
+            target=lambda: taken.append(waiting(SPEC, key="wanted", prepare=lambda _: {}))
+        )
+        thread.start()
+        eventually(lambda: keys == ["wanted"])
+        ready.expect(lambda: wish("next"))
+        time.sleep(0.1)
+        assert keys == ["wanted"]
+        goes_on.set()
+        thread.join(20)
+        eventually(lambda: keys == ["wanted", "next"])
+        for machine in taken:
+            machine.close()
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
