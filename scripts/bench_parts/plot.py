@@ -13,7 +13,10 @@ from .report import Report, Row
 
 __all__ = ["svg"]
 
-_COLOURS = ("#3b82f6", "#f59e0b", "#10b981", "#ef4444", "#8b5cf6", "#ec4899", "#14b8a6", "#a3a3a3")
+_COLOURS = (
+    "#3b82f6", "#f59e0b", "#10b981", "#ef4444", "#8b5cf6", "#ec4899",
+    "#a3a3a3", "#a16207", "#1e40af", "#84cc16", "#be185d", "#0891b2",
+)  # fmt: skip
 _WIDTH, _HEIGHT, _LEGEND = 360, 190, 320
 _STYLE = """<style>
 text { font: 12px system-ui, sans-serif; fill: #333 } .axis { stroke: #999; stroke-width: 1 }
