@@ -15,6 +15,7 @@ import selectors
 import socket
 import struct
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Self
@@ -32,6 +33,8 @@ _MAX_PAYLOAD = 1 << 20
 _HIGH_WATER = 256 << 10
 # A local reader that lets this much pile up has stopped reading; its stream is closed.
 _MAX_BACKLOG = 64 << 20
+# A guest that threw away what makes no sense may have thrown away the reset behind it.
+_RESEND_S = 1.0
 
 
 class _Stream:
@@ -116,7 +119,11 @@ class ControlChannel:
         self._post(lambda: self._do_reset(nonce, done))
         if timeout_s is None:
             return
-        if not done.wait(timeout_s):
+        end = time.monotonic() + timeout_s
+        while not done.wait(min(_RESEND_S, max(0.0, end - time.monotonic()))):
+            if time.monotonic() < end:
+                self._post(lambda: self._send_reset(nonce, done))
+                continue
             raise MachineTimeout(
                 f"the guest's daemon did not answer on the control channel in {timeout_s:g} s; "
                 "is cua-guestd running in this image?"
@@ -232,6 +239,10 @@ class ControlChannel:
             self._awaited[1].set()
         self._awaited = (_HEADER.pack(_RESET, len(nonce)) + nonce, done)
         self._send(_RESET, nonce)
+
+    def _send_reset(self, nonce: bytes, done: threading.Event) -> None:
+        if self._awaited and self._awaited[1] is done:
+            self._send(_RESET, nonce)
 
     def _watch(self) -> None:
         """Ask for exactly the events that can be acted upon."""

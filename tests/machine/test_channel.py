@@ -152,6 +152,22 @@ def test_malformed_input_does_not_end_the_daemon() -> None:
         answers.close()
 
 
+def test_reset_thrown_away_with_what_was_before_it_is_sent_again() -> None:
+    """A daemon that reads nonsense and a reset in one piece loses both, and hears the next one."""
+    first, end = socket.socketpair()
+    first.sendall(b"\xee" * 64)
+    with ControlChannel(first) as channel:
+        wait_until(lambda: not channel._outgoing)
+        resets = threading.Thread(target=channel.reset, args=(10,))
+        resets.start()
+        time.sleep(0.2)  # its reset is behind the nonsense too
+        daemon = guestd.start(end)
+        resets.join()
+        assert channel.greeted
+        assert channel.ops.call("ping")["time_ns"] > 0
+    assert daemon.wait(10) == 0
+
+
 def test_guest_that_is_gone_is_machine_lost() -> None:
     """Every call after the guest's end is gone raises MachineLost, at once."""
     host, end = socket.socketpair()
