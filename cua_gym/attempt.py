@@ -17,7 +17,7 @@ from cua_gym.description import account
 from cua_gym.errors import CuaGymError, MachineError, OutOfSpace, RecordLost
 from cua_gym.grading.outcome import Outcome
 from cua_gym.grading.start import StartEvidence
-from cua_gym.machine.base import Frame, Machine, State
+from cua_gym.machine.base import Frame, Machine, Rgb, State
 from cua_gym.machine.settle import Settle
 from cua_gym.machine.start import start_machine
 from cua_gym.performing import Performer
@@ -44,6 +44,8 @@ class Attempt:
         max_seconds: instead of the task's own limit.
         keep_final_state: save the machine after the verdict, to be opened later.
         film: record pictures and a video, not lines alone.
+        out: where the frames of actions go, each over the one before, as for `Screen.grab`; None
+            is memory of their own.
         start: makes the machine; tests hand in their own.
         moment: go on from there, of another attempt at the same variation.
 
@@ -65,6 +67,7 @@ class Attempt:
         max_seconds: float | None = None,
         keep_final_state: bool = False,
         film: bool = True,
+        out: Rgb | None = None,
         clock: Clock | None = None,
         start: Callable[..., Machine] = start_machine,
         moment: Moment | None = None,
@@ -83,6 +86,7 @@ class Attempt:
         self._rule = rule
         self._keep_final_state = keep_final_state
         self._film = film
+        self._out = out
         self._clock = clock or SystemClock()
         self._start = start
         self._moment = moment

@@ -13,6 +13,7 @@ from typing import Any, Literal, Self
 
 import gymnasium as gym
 import numpy as np
+import numpy.typing as npt
 
 from cua_gym.actions import Action
 from cua_gym.episode import Episode
@@ -28,7 +29,7 @@ from cua_gym.spaces import ActionSpace, observation_space
 from cua_gym.steps import Moment, Step
 from cua_gym.task import Task, find_task
 
-__all__ = ["DesktopEnv", "make"]
+__all__ = ["DesktopEnv", "make", "read_only"]
 
 Observation = dict[str, Any]
 
@@ -76,6 +77,11 @@ class DesktopEnv(gym.Env[Observation, Action]):
         progress: told what takes more than a second.
         warm: 1 has the next machine made ready while this one is used; or a pool that several
             environments share. It is kept for a reset without a seed, or with the same one again.
+
+    Attributes:
+        out: where the screenshots of steps go from the next reset on, each over the one before, for
+            a vector that has a place for them; None is memory of their own. Nobody else writes
+            there until the episode is over.
 
     Raises:
         TaskError: the task is unknown, invalid or not for that backend; nothing was started.
@@ -131,6 +137,7 @@ class DesktopEnv(gym.Env[Observation, Action]):
             "keep_final_state": keep_final_state,
         }
         self._copy = copy
+        self.out: Rgb | None = None
         self._film_every = film_every
         self._episodes = 0
         self._start = start
@@ -194,6 +201,7 @@ class DesktopEnv(gym.Env[Observation, Action]):
             agent=self._agent,
             film=self._film_every > 0 and self._episodes % self._film_every == 0,
             start=ahead.place if ahead else self._start,
+            out=self.out,
             **self._options,
         )
         self._episode = episode
@@ -278,7 +286,7 @@ class DesktopEnv(gym.Env[Observation, Action]):
             child.action_space = copy.deepcopy(self.action_space)
             child._episode = episode
             child._foresight = None  # its place is this one's
-            child._copy = True
+            child._copy, child.out = True, None
             children.append(child)
         return children
 
@@ -332,7 +340,7 @@ class DesktopEnv(gym.Env[Observation, Action]):
         if rgb is not step.frame.rgb:
             step.info["screen"] = step.frame.rgb.shape[1::-1]
         cursor = np.minimum(step.frame.cursor, np.array(size) - 1, dtype=np.int64)
-        return {"screenshot": rgb.copy() if self._copy else _read_only(rgb), "cursor": cursor}
+        return {"screenshot": rgb.copy() if self._copy else read_only(rgb), "cursor": cursor}
 
 
 def make(task: str | Path | Task, **options: Any) -> DesktopEnv:
@@ -340,8 +348,9 @@ def make(task: str | Path | Task, **options: Any) -> DesktopEnv:
     return DesktopEnv(task, **options)
 
 
-def _read_only(rgb: Rgb) -> Rgb:
-    view = rgb.view()
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same array, but nobody can write to this one."""
+    view = array.view()
     view.flags.writeable = False
     return view
 

@@ -102,7 +102,7 @@ class Episode(Attempt):
         return prepare
 
     def _hands_on(self, machine: Machine, rule: Settle) -> Performer:
-        return Performer(machine, self.actions, rule, self._clock)
+        return Performer(machine, self.actions, rule, self._clock, self._out)
 
     # act
 

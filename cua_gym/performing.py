@@ -13,7 +13,7 @@ from typing import Any
 from cua_gym import actions as a
 from cua_gym.clock import Clock
 from cua_gym.errors import ActionError, MachineError, MachineTimeout
-from cua_gym.machine.base import Machine
+from cua_gym.machine.base import Machine, Rgb
 from cua_gym.machine.hands import Hands
 from cua_gym.machine.settle import Settle, Settled, settle
 from cua_gym.spaces import ActionSpace
@@ -38,14 +38,23 @@ class Performer:
 
     Args:
         rule: what counts as settled after an action.
+        out: where the frames of actions go, as for `Screen.grab`.
     """
 
-    def __init__(self, machine: Machine, space: ActionSpace, rule: Settle, clock: Clock) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        space: ActionSpace,
+        rule: Settle,
+        clock: Clock,
+        out: Rgb | None = None,
+    ) -> None:
         self._machine = machine
         self._space = space
         self._rule = rule
         self._at_once = Settle(0.0, rule.quiet_s, rule.max_s)
         self._clock = clock
+        self._out = out
 
     @functools.cached_property
     def _hands(self) -> Hands:
@@ -94,7 +103,7 @@ class Performer:
         except MachineError as error:
             extra["action_error"] = self._excuse(error)
             rule = self._at_once
-        return settle(screen, serial, rule, self._clock), extra
+        return settle(screen, serial, rule, self._clock, self._out), extra
 
     def use(
         self, work: Callable[[Machine], Mapping[str, Any]], rule: Settle | None

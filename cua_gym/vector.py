@@ -11,7 +11,7 @@ import operator
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,7 +22,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from cua_gym.actions import Action
-from cua_gym.env import DesktopEnv, Observation
+from cua_gym.env import DesktopEnv, Observation, read_only
 from cua_gym.errors import MachineError
 from cua_gym.forked import finalizer
 from cua_gym.machine.admission import need_room
@@ -57,7 +57,8 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
         autoreset_mode: ``Disabled`` (whoever steps resets what has ended, by
             ``reset(options={"reset_mask": bool array})``), ``NextStep``, or ``SameStep`` (then
             ``info["final_obs"]`` and ``info["final_info"]`` are those of the end).
-        copy: fresh arrays each time; False reuses one batch, which the next call overwrites.
+        copy: fresh arrays each time; False reuses one batch, which the next call overwrites and
+            nobody else writes to. A step then copies only what has changed in each picture.
         run: name of the run that all are recorded in; the date and time when None.
         warm: machines made ready for the next resets, beyond the ``num_envs`` in use and as far as
             memory goes; each slot has one at most. None is one for each slot, but not more than
@@ -87,7 +88,7 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
         run = run or run_name(datetime.datetime.now(datetime.UTC))
         size = min(num_envs, cores()) if warm is None else warm
         self._pool = WarmPool(size, start=options.get("start", start_machine)) if size else None
-        options |= {"run": run, "warm": self._pool or 0, "copy": False}  # a batch is a copy
+        options |= {"run": run, "warm": self._pool or 0, "copy": False}
         envs = [DesktopEnv(one, **options) for one in tasks]
         if len(screens := {env.task.spec.screen for env in envs}) > 1:
             raise ValueError(f"the tasks have screens of several sizes: {sorted(screens)}")
@@ -104,8 +105,9 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
             screens.pop(), policies.pop() if len(policies) == 1 else "both"
         )
         self.action_space = gym.spaces.Tuple([env.action_space for env in envs])
-        self._slots = [_Slot(env) for env in envs]
-        self._batch = None if copy else self._empty()
+        self._newest = self._empty()
+        self._copy = copy
+        self._slots = [_Slot(env, _row(self._newest, i)) for i, env in enumerate(envs)]
         # For whoever forgets to close: machines end with this object.
         finalizer(self, _forget, self._pool, self._slots)
 
@@ -137,15 +139,17 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
             raise ValueError(f"{len(seeds)} seeds for {self.num_envs} environments")
         if any(one is not None and one < 0 for one in seeds):
             raise ValueError(f"seeds are numbers from 0 on, not {seeds}")
-        batch = self._batch or self._empty()
+        batch = self._batch()
 
         def reset(i: int, slot: _Slot) -> dict[str, Any] | None:
             info = slot.reset(seeds[i], options) if i in chosen else None
-            slot.put(batch, i)
+            slot.put(_row(batch, i))
             return info
 
         infos = self._each(reset)
-        return batch, self._merged({i: info for i, info in infos.items() if info is not None})
+        return self._shown(batch), self._merged(
+            {i: info for i, info in infos.items() if info is not None}
+        )
 
     def step(
         self, actions: Sequence[Action]
@@ -172,16 +176,16 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
                 f"the slots {over} are in no episode; reset them: "
                 "reset(options={'reset_mask': terminations | truncations})"
             )
-        batch = self._batch or self._empty()
+        batch = self._batch()
 
         def step(i: int, slot: _Slot) -> tuple[float, bool, bool, dict[str, Any]]:
             result = slot.step(actions[i], self.autoreset_mode)
-            slot.put(batch, i)
+            slot.put(_row(batch, i))
             return result
 
         results = self._each(step)
         return (
-            batch,
+            self._shown(batch),
             np.array([r[0] for r in results.values()], np.float64),
             np.array([r[1] for r in results.values()], np.bool_),
             np.array([r[2] for r in results.values()], np.bool_),
@@ -244,6 +248,7 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
         if self.closed:
             raise _closed()
         under_way = {i: slot.submit(work, i, slot) for i, slot in enumerate(self._slots)}
+        wait(under_way.values())  # woken once, by the last of them
         results: dict[int, T] = {}
         failure: BaseException | None = None
         for i, future in under_way.items():
@@ -255,6 +260,12 @@ class DesktopVectorEnv(gym.vector.VectorEnv[Observation, Sequence[Action], npt.N
         if failure is not None:
             raise failure
         return results
+
+    def _batch(self) -> Observation:
+        return self._empty() if self._copy else self._newest
+
+    def _shown(self, batch: Observation) -> Observation:
+        return batch if self._copy else {name: read_only(value) for name, value in batch.items()}
 
     def _empty(self) -> Observation:
         return {
@@ -290,6 +301,10 @@ def _forget(pool: WarmPool | None, slots: Sequence[_Slot]) -> None:
         pool.close()
 
 
+def _row(batch: Observation, i: int) -> Observation:
+    return {name: value[i] for name, value in batch.items()}
+
+
 Work = queue.SimpleQueue[Callable[[], None] | None]
 
 
@@ -308,14 +323,18 @@ def _closed() -> gym.error.ClosedEnvironmentError:
 class _Slot:
     """One environment, the thread that works on it, and how far its episode is.
 
+    Args:
+        newest: arrays that hold its newest observation from now on.
+
     Attributes:
-        observation: the last one.
+        begun: whether it was ever reset.
         lost: why the last reset did not give it a machine.
     """
 
-    def __init__(self, env: DesktopEnv) -> None:
+    def __init__(self, env: DesktopEnv, newest: Observation) -> None:
         self.env = env
-        self.observation: Observation = {}
+        self.begun = False
+        self._newest = newest
         self.lost: str | None = None
         self._over = True
         self._refuses = False
@@ -323,11 +342,6 @@ class _Slot:
         self._work: Work = queue.SimpleQueue()
         # A daemon: a program that ends by an error does not wait for a step of minutes.
         threading.Thread(target=_serve, args=(self._work, env), name="slot", daemon=True).start()
-
-    @property
-    def begun(self) -> bool:
-        """Whether it was ever reset."""
-        return bool(self.observation)
 
     @property
     def over(self) -> bool:
@@ -365,16 +379,19 @@ class _Slot:
         if self._refuses:
             raise _closed()
         self._over = True
+        # A new array for each episode: nothing is known of what is in it.
+        self.env.out = self._newest["screenshot"][:]
         try:
-            self.observation, info = self.env.reset(seed=seed, options=options)
+            observation, info = self.env.reset(seed=seed, options=options)
         except (MachineError, OSError) as error:
             self.lost = f"{type(error).__name__}: {error}"
-            blank = self.env.observation_space.spaces  # type: ignore[attr-defined]
-            self.observation = {k: np.zeros(s.shape, s.dtype) for k, s in blank.items()}
+            for value in self._newest.values():
+                value[:] = 0
             info = {"error": self.lost}
         else:
             self.lost = None
-        self._over = False
+            self._keep(observation)
+        self.begun, self._over = True, False
         return info
 
     def step(self, action: Action, mode: AutoresetMode) -> tuple[float, bool, bool, dict[str, Any]]:
@@ -385,15 +402,24 @@ class _Slot:
             reward, terminated, truncated = 0.0, False, True
             info: dict[str, Any] = {"error": self.lost}
         else:
-            self.observation, reward, terminated, truncated, info = self.env.step(action)
+            observation, reward, terminated, truncated, info = self.env.step(action)
+            self._keep(observation)
         self._over = terminated or truncated
         if self._over and mode is AutoresetMode.SAME_STEP and not self._refuses:
-            ended = {name: value.copy() for name, value in self.observation.items()}
+            ended = {name: value.copy() for name, value in self._newest.items()}
             final = {"final_obs": ended, "final_info": info}
             info = self.reset(None, {}) | final
         return reward, terminated, truncated, info
 
-    def put(self, batch: Observation, i: int) -> None:
-        """Its observation becomes the ``i``-th of the batch; nothing where it has none yet."""
-        for name, value in self.observation.items():
-            batch[name][i] = value
+    def put(self, into: Observation) -> None:
+        """Copy its newest observation into these arrays, unless they are its own."""
+        _copy(self._newest, into)
+
+    def _keep(self, observation: Observation) -> None:
+        _copy(observation, self._newest)
+
+
+def _copy(source: Observation, target: Observation) -> None:
+    for name, value in target.items():
+        if not np.may_share_memory(source[name], value):
+            value[:] = source[name]

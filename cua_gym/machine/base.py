@@ -96,7 +96,8 @@ class Frame:
     """One picture of the screen.
 
     Attributes:
-        rgb: ``(height, width, 3)`` uint8, the pointer drawn in; a fresh array that is yours.
+        rgb: ``(height, width, 3)`` uint8, the pointer drawn in; a fresh array that is yours, or
+            the one that you gave.
         cursor: pointer position ``(x, y)`` in pixels, the last one asked for.
         time: host ``time.monotonic()`` of the last change in this picture.
         serial: rises by at least one with every change of the screen since the restore.
@@ -160,8 +161,14 @@ class Screen(Protocol):
     def serial(self) -> int:
         """Serial of the newest change; cheap."""
 
-    def grab(self) -> Frame:
-        """The newest picture, its pixels copied."""
+    def grab(self, out: Rgb | None = None) -> Frame:
+        """The newest picture, its pixels copied.
+
+        Args:
+            out: where to, for a kind that has them elsewhere, if it is of the screen's size; else
+                into memory of their own. Whoever gives the same array again has written nothing
+                into it since.
+        """
 
     def wait_change(self, after: int, timeout_s: float) -> bool:
         """Wait until ``serial > after``; False when the time ran out.

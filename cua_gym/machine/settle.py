@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cua_gym.clock import Clock
-from cua_gym.machine.base import Frame, Screen
+from cua_gym.machine.base import Frame, Rgb, Screen
 
 __all__ = ["Settle", "Settled", "settle"]
 
@@ -39,11 +39,14 @@ class Settled:
     changed: bool
 
 
-def settle(screen: Screen, after: int, rule: Settle, clock: Clock) -> Settled:
+def settle(
+    screen: Screen, after: int, rule: Settle, clock: Clock, out: Rgb | None = None
+) -> Settled:
     """The first frame that shows the effect of an action, at rest.
 
     Args:
         after: the screen's serial just before the action.
+        out: where the frame's pixels go, as for `Screen.grab`.
 
     Raises:
         MachineLost: the machine went away meanwhile.
@@ -57,4 +60,4 @@ def settle(screen: Screen, after: int, rule: Settle, clock: Clock) -> Settled:
             break
         quiet_s = min(rule.quiet_s, left)
         at_rest = not screen.wait_change(screen.serial, quiet_s) and quiet_s == rule.quiet_s
-    return Settled(screen.grab(), clock.monotonic() - start, at_rest, changed)
+    return Settled(screen.grab(out), clock.monotonic() - start, at_rest, changed)

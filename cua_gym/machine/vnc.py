@@ -18,7 +18,7 @@ from typing import Self
 
 from cua_gym.clock import Clock, SystemClock
 from cua_gym.errors import ActionError, MachineError, MachineLost
-from cua_gym.machine.base import Button, Frame
+from cua_gym.machine.base import Button, Frame, Rgb
 from cua_gym.machine.guest_ops import Ops
 from cua_gym.machine.keyboard import KEYS, canonical
 from cua_gym.machine.keymap import Keymap, named_keymap
@@ -145,8 +145,8 @@ class VncScreen:
         connection = self._wire.live
         return self._wire.base + connection.serial
 
-    def grab(self) -> Frame:
-        """The newest picture that the server has sent.
+    def grab(self, out: Rgb | None = None) -> Frame:
+        """The newest picture that the server has sent, always in memory of its own.
 
         QEMU sends late after stillness, unless somebody is in `wait_change` or has just acted.
         """

@@ -26,10 +26,14 @@ __all__ = [
 ]  # fmt: skip
 
 CYCLE: Sequence[tuple[Any, ...]] = (
-    ("click", 200, 150), ("key", "x"), ("key", "y"), ("move", 300, 250), ("key", "backspace"),
-    ("click", 400, 300), ("key", "z"), ("key", "backspace"), ("move", 250, 200), ("key", "left"),
+    ("click", 200, 150), ("key", "x"), ("key", "left"), ("key", "backspace"), ("move", 300, 250),
+    ("click", 400, 300), ("key", "y"), ("key", "backspace"), ("move", 250, 200), ("key", "left"),
 )  # fmt: skip
-"""Steps in an open editor, each of which changes the screen; peers read them as they are."""
+"""Steps in an open editor, each of which changes the screen; peers read them as they are.
+
+From the second time on they leave the text as it was. One that grew would scroll, and one that
+became empty would change the window's title: more is painted then than an editor's key asks for.
+"""
 
 # At rest a virtual machine holds some 100 MB of its own, after work some 300; a process that steps
 # one, as Gymnasium's asynchronous vector has them, some 100 more.

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from cua_gym import DesktopVectorEnv, MachineSpec, Settle
-from cua_gym.machine.base import Button, Frame
+from cua_gym.machine.base import Button, Frame, Rgb
 from cua_gym.machine.fake import FakeMachine
 from cua_gym.task import find_task
 from examples.ppo_pointing.pointing import TASK, Pointing
@@ -31,7 +31,7 @@ class Computer(FakeMachine):
         self.targets = Targets(0, spec.screen)
         self._was = Button.NONE
 
-    def grab(self) -> Frame:
+    def grab(self, out: Rgb | None = None) -> Frame:
         frame = super().grab()
         frame.rgb[:] = 24
         x, y, width, height = self.targets.box

@@ -16,7 +16,7 @@ from cua_gym.image.check import Result, check_image, table
 from cua_gym.image.clause import Broken, Clause, Subject, equals, holds, nothing
 from cua_gym.image.clauses import clauses_for
 from cua_gym.image.store import Image, ImageStore
-from cua_gym.machine.base import Completed, Frame, Machine
+from cua_gym.machine.base import Completed, Frame, Machine, Rgb
 
 
 class _Scripted:
@@ -35,7 +35,7 @@ class _Scripted:
     def shell(self) -> _Scripted:
         return self
 
-    def grab(self) -> Frame:
+    def grab(self, out: Rgb | None = None) -> Frame:
         return Frame(self._rgb.copy(), (0, 0), 0.0, 1)
 
     def run(self, command: str | Sequence[str], **_: Mapping[str, object]) -> Completed:

@@ -9,7 +9,7 @@ import pytest
 
 from cua_gym import actions as a
 from cua_gym.errors import ActionError, MachineLost, UnknownKey
-from cua_gym.machine.base import Button, Frame
+from cua_gym.machine.base import Button, Frame, Rgb
 from cua_gym.machine.hands import Hands
 from cua_gym.machine.keymap import Keymap, named_keymap
 
@@ -66,7 +66,7 @@ class Unchanging:
         assert timeout_s < 2
         return False
 
-    def grab(self) -> Frame:
+    def grab(self, out: Rgb | None = None) -> Frame:
         return Frame(np.empty((600, 800, 3), np.uint8), (0, 0), 0.0, 0)
 
 

@@ -59,8 +59,11 @@ class LiveScreen:
         """Serial of the newest change."""
         return self._serial
 
-    def grab(self) -> Frame:
+    def grab(self, out: Rgb | None = None) -> Frame:
         """The newest picture; only rows that changed since the last grab are converted.
+
+        Args:
+            out: see `cua_gym.machine.base.Screen.grab`.
 
         Raises:
             MachineLost: the machine is gone.
@@ -74,7 +77,10 @@ class LiveScreen:
                 for channel in range(3):
                     target[..., channel] = source[..., 2 - channel]
                 self._stale = (last, last)
-            return Frame(self._rgb.copy(), self.cursor, self._time, self._serial)
+            rgb = out if out is not None and out.shape == self._rgb.shape else self._rgb.copy()
+            if rgb is out:
+                rgb[:] = self._rgb
+            return Frame(rgb, self.cursor, self._time, self._serial)
 
     def wait_change(self, after: int, timeout_s: float) -> bool:
         """Wait until ``serial > after``, asking QEMU to look every few milliseconds.

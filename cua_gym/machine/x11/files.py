@@ -83,7 +83,11 @@ class FileServer:
                 link = self._sandbox.request(
                     "start", fds, user=self._user, argv=[SFTP_SERVER], session=False, terminal=None
                 )
-            link.answer(ANSWER_S)
+            try:
+                link.answer(ANSWER_S)
+            except BaseException:
+                link.close()
+                raise
         except BaseException:
             ours.close()
             raise

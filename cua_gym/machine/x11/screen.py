@@ -20,7 +20,10 @@ __all__ = ["X11Screen"]
 REACTION_S = 0.025
 """How long a program gets to show what it makes of a key or a button."""
 
-_NO_ROWS = (1 << 15, 0)
+Rows = tuple[int, int]
+"""The first one, and the one after the last."""
+
+_NO_ROWS: Rows = (1 << 15, 0)
 
 
 class X11Screen:
@@ -41,6 +44,9 @@ class X11Screen:
         self._lost: Callable[[], MachineLost] = lambda: MachineLost("this machine is closed")
         self._rgb: Rgb = np.zeros((size[1], size[0], 3), np.uint8)
         self._stale = (0, size[1])  # rows of _rgb that no longer follow the server
+        self._out: Rgb | None = None  # what `grab` was given last,
+        self._lacks = _NO_ROWS  # the rows that have changed in _rgb since,
+        self._pointer = _NO_ROWS  # and those with the pointer
 
     # For users: the Screen protocol
 
@@ -49,8 +55,11 @@ class X11Screen:
         """Serial of the newest change."""
         return self._serial
 
-    def grab(self) -> Frame:
+    def grab(self, out: Rgb | None = None) -> Frame:
         """The newest picture.
+
+        Args:
+            out: see `cua_gym.machine.base.Screen.grab`; the same again gets only what it lacks.
 
         Raises:
             MachineLost: the machine is gone.
@@ -61,14 +70,23 @@ class X11Screen:
                 raise self._lost()
             with self._changed:
                 serial, changed = self._serial, self._time
-                (first, last), self._stale = self._stale, _NO_ROWS
+                rows, self._stale = self._stale, _NO_ROWS
             shape = self._shape or eye.cursor()
             self._shape = shape
-            pixels, at = eye.look(first, last)
+            pixels, at = eye.look(*rows)
             for channel in range(3):  # nothing where no row is stale
-                self._rgb[first:last, :, channel] = pixels[..., 2 - channel]
-            rgb = self._rgb.copy()
-            _draw(rgb, shape, at)
+                self._rgb[slice(*rows), :, channel] = pixels[..., 2 - channel]
+            self._lacks = _joined(self._lacks, rows)
+            if out is None or out.shape != self._rgb.shape:
+                rgb = self._rgb.copy()
+                _draw(rgb, shape, at)
+            else:
+                rgb = out
+                if out is not self._out:
+                    self._out, self._lacks = out, (0, self.size[1])
+                for old in (self._lacks, self._pointer):
+                    rgb[slice(*old)] = self._rgb[slice(*old)]
+                self._lacks, self._pointer = _NO_ROWS, _draw(rgb, shape, at)
         return Frame(rgb, self.cursor, changed, serial)
 
     def wait_change(self, after: int, timeout_s: float) -> bool:
@@ -127,7 +145,7 @@ class X11Screen:
         with self._changed:
             first, last = max(first, 0), min(last, self.size[1])
             if first < last:
-                self._stale = (min(self._stale[0], first), max(self._stale[1], last))
+                self._stale = _joined(self._stale, (first, last))
             self._drawn = self._bump()
 
     def _reshape(self) -> None:
@@ -146,16 +164,22 @@ class X11Screen:
             self._changed.notify_all()
 
 
-def _draw(rgb: Rgb, shape: Cursor, at: tuple[int, int]) -> None:
-    """Lay the pointer over a picture, cut at its edges."""
+def _joined(one: Rows, other: Rows) -> Rows:
+    """Those of both and all between."""
+    return min(one[0], other[0]), max(one[1], other[1])
+
+
+def _draw(rgb: Rgb, shape: Cursor, at: tuple[int, int]) -> Rows:
+    """Lay the pointer over a picture, cut at its edges; the rows that it is in."""
     height, width = rgb.shape[:2]
     left, top = at[0] - shape.hot[0], at[1] - shape.hot[1]
     x0, y0 = max(left, 0), max(top, 0)
     x1 = min(left + shape.pixels.shape[1], width)
     y1 = min(top + shape.pixels.shape[0], height)
     if x0 >= x1 or y0 >= y1:
-        return
+        return _NO_ROWS
     part: Bgrx = shape.pixels[y0 - top : y1 - top, x0 - left : x1 - left]
     below = rgb[y0:y1, x0:x1].astype(np.uint16)
     clear = 255 - part[..., 3:].astype(np.uint16)
     rgb[y0:y1, x0:x1] = part[..., 2::-1] + (below * clear + 127) // 255
+    return y0, y1

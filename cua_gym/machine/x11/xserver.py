@@ -12,7 +12,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,34 @@ def _typed() -> Iterator[None]:
         raise MachineLost(f"the X server is gone: {type(error).__name__} {error}") from error
 
 
+class _Connection(xcffib.Connection):  # type: ignore[misc]  # xcffib has no types
+    """A connection that, once it is quick, is asked for its health where it is in doubt only.
+
+    xcffib asks around each call, and each question gives Python's lock away: with eight desktops a
+    click then waits 27 times for the other seven.
+    """
+
+    quick = False
+
+    def __init__(self, sock: socket.socket) -> None:
+        """Take a connected socket over, which is closed also if this fails."""
+        try:
+            super().__init__(fd=sock.detach())
+        except BaseException:
+            self.disconnect()
+            raise
+
+    @property
+    def lost(self) -> bool:
+        """Whether it is of no use any more."""
+        return self._conn is None or self.has_error() > 0
+
+    def invalid(self) -> None:
+        """Raise if it is lost; xcffib calls it around each call."""
+        if self._conn is None if self.quick else self.lost:
+            raise xcffib.ConnectionException(xcffib.XCB_CONN_ERROR)
+
+
 class Watcher:
     """Tells of every change of the screen, in a thread of its own, until the server is gone.
 
@@ -75,8 +103,10 @@ class Watcher:
     ) -> None:
         self._calls = (changed, reshaped, lost)
         self._sock = sock.dup()
-        with _typed():
-            self._connection = connection = xcffib.Connection(fd=sock.detach())
+        with _typed(), ExitStack() as failed:
+            failed.callback(self._sock.close)
+            self._connection = connection = _Connection(sock)
+            failed.callback(connection.disconnect)
             root = connection.setup.roots[0].root
             self._fixes = connection(xcffib.xfixes.key)
             self._fixes.QueryVersion(4, 0).reply()
@@ -87,6 +117,7 @@ class Watcher:
             number = connection.generate_id()
             self._damage.Create(number, root, level, is_checked=True).check()
             self._fixes.SelectCursorInput(root, 1, is_checked=True).check()
+            failed.pop_all()
         self._thread = threading.Thread(target=self._run, name="x11-watcher", daemon=True)
         self._thread.start()
 
@@ -125,8 +156,9 @@ class Eye:
 
     def __init__(self, sock: socket.socket) -> None:
         self._lock = threading.Lock()
-        with _typed():
-            self._connection = connection = xcffib.Connection(fd=sock.fileno())
+        with _typed(), ExitStack() as failed:
+            self._connection = connection = _Connection(sock)
+            failed.callback(connection.disconnect)
             screen = connection.setup.roots[0]
             self._root = screen.root
             self.size = (screen.width_in_pixels, screen.height_in_pixels)
@@ -135,12 +167,13 @@ class Eye:
             self._test = connection(xcffib.xtest.key)
             self._shm = connection(xcffib.shm.key)
             self._shm.QueryVersion().reply()
-            self._attach(sock)
+            self._attach()
+            failed.pop_all()
+        self._connection.quick = True  # a lost one answers nothing, which is an error too
         self._atoms: dict[str, int] = {}
         self._mappings = 0
-        sock.detach()
 
-    def _attach(self, sock: socket.socket) -> None:
+    def _attach(self) -> None:
         """Share memory of ours with the server.
 
         xcffib sends no descriptors. The server gives a request the next descriptor that came with
@@ -149,6 +182,7 @@ class Eye:
         NoOperation of one word, is its second word. Both ends have counted one request.
         """
         width, height = self.size
+        sock = socket.socket(fileno=self._connection.get_file_descriptor())
         fd = os.memfd_create("cua-gym-screen", os.MFD_CLOEXEC)
         try:
             os.ftruncate(fd, width * height * 4)
@@ -157,6 +191,7 @@ class Eye:
             socket.send_fds(sock, [_NO_OPERATION], [fd])
         finally:
             os.close(fd)
+            sock.detach()  # it is xcb's
         self._connection.core.NoOperation()
         self._segment = self._connection.generate_id()
         self._shm.AttachFd(self._segment, False, is_checked=True).check()
@@ -202,7 +237,7 @@ class Eye:
                         name = self._ask("GetAtomName", atom).name
                         found.add(name.to_string().removeprefix("_NET_WM_WINDOW_TYPE_"))
             except MachineLost:
-                if self._connection.invalid():
+                if self._connection.lost:
                     raise
                 continue  # the window has gone since it was listed
         return found
@@ -234,8 +269,8 @@ class Eye:
     def commit(self) -> None:
         """Send all that was faked; what is asked later is answered after it."""
         with self._lock, _typed():
-            self._connection.flush()
-            self._connection.invalid()
+            if self._connection.flush() <= 0:
+                raise xcffib.ConnectionException(xcffib.XCB_CONN_ERROR)
 
     def held(self) -> tuple[list[int], list[int], bool]:
         """Keycodes and buttons that are down, and whether Caps Lock is on."""
