@@ -57,6 +57,24 @@ class MachineContract:
         assert not np.shares_memory(first.rgb, machine.screen.grab().rgb)
         assert kept.any()
 
+    def test_a_given_array_shows_what_a_fresh_one_does(self, machine: Machine) -> None:
+        """Whether it was given the last time or not, and whatever was grabbed meanwhile."""
+        width, height = machine.screen.size
+        one, other = (np.full((height, width, 3), fill, np.uint8) for fill in (7, 77))
+        corners = [(x, y) for x in (0, width - 1) for y in (0, height - 1)]
+        for i, point in enumerate([*corners, (width // 2, height // 2), *corners]):
+            machine.input.pointer(*point)
+            shown = _rest(machine)
+            into = other if i % 3 == 2 else one
+            if i % 2:
+                machine.screen.grab()
+            frame = machine.screen.grab(into.copy() if i % 5 == 4 else into)
+            assert (frame.rgb == shown).all()
+            assert frame.cursor == point
+        small = np.zeros((height - 1, width, 3), np.uint8)
+        assert machine.screen.grab(small).rgb.shape == (height, width, 3)
+        assert not small.any()
+
     def test_moving_the_pointer_is_seen(self, machine: Machine) -> None:
         """The pointer is drawn in the frame, at the position that the frame reports."""
         width, height = machine.screen.size

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import gymnasium as gym
+import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
+from cua_gym import actions as a
 from cua_gym.vector import DesktopVectorEnv
 from tests.endure import endure
 from tests.vector_contract import one_is_killed
@@ -38,6 +40,31 @@ def test_eight_desktops_one_of_which_is_killed(mode: AutoresetMode, tmp_path: Pa
         one_is_killed(env, victim=3, shell=2)
     finally:
         env.close()
+
+
+def test_a_reused_batch_shows_what_the_screens_show(tmp_path: Path):
+    """Only what changed is copied into it; over the end of an episode, too."""
+    env = DesktopVectorEnv(
+        2, TASKS[:2], backend="x11", autoreset_mode="SameStep", copy=False, film_every=0,
+        runs=tmp_path,
+    )  # fmt: skip
+    opened = a.Shell("setsid -f mousepad >/dev/null 2>&1 </dev/null")
+    written = [a.Click(400, 300), a.Type("abc\ndef"), a.Move(1279, 799), a.Key("ctrl+a")]
+    gone = [a.Key("backspace"), a.Move(0, 0), a.Click(20, 790), a.Key("escape")]
+    same = 0
+    try:
+        batch, _ = env.reset(seed=1)
+        for action in (opened, a.Wait(4), *written, *gone, a.Submit(), opened, a.Wait(4), *written):
+            seen, *_, infos = env.step([action, a.Move(640, 400)])
+            assert np.shares_memory(seen["screenshot"], batch["screenshot"])
+            for i, one in enumerate(env.envs):
+                now = one.machine.screen.grab()
+                if now.serial == infos["frame_serial"][i]:  # nothing has changed since
+                    assert (now.rgb == seen["screenshot"][i]).all(), f"{action} in slot {i}"
+                    same += 1
+    finally:
+        env.close()
+    assert same > 15, "the screens were never at rest"
 
 
 @pytest.mark.timeout(300)
