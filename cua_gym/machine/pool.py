@@ -78,10 +78,14 @@ class _Orders:
     """Every order that has, or may come to have, a machine which nobody has taken; oldest first.
 
     The condition guards all of it, the orders' fields too, and tells of each change.
+
+    Attributes:
+        freed: how often an order has left it without its machine being taken.
     """
 
     every: list[_Order] = field(default_factory=list)
     closed: bool = False
+    freed: int = 0
     changed: threading.Condition = field(default_factory=threading.Condition)
 
     def drop(self, orders: Sequence[_Order], *, wait: bool = False) -> None:
@@ -98,6 +102,7 @@ class _Orders:
             machine.close()
         with self.changed:
             making = [order for order in orders if order.begun and not order.made]
+            self.freed += sum(order in orders for order in self.every)
             self.every = [o for o in self.every if o not in orders or o in making]
             self.changed.notify_all()
             if wait:
@@ -205,11 +210,13 @@ class WarmPool:
             while True:
                 if self._orders.closed:
                     raise MachineLost("this pool of machines is closed, and gives none any more")
+                freed = self._orders.freed
                 try:
                     return self._start(spec, **options)
                 except OutOfMemory:
                     lent = list(self._orders.every)
-                    if not lent:
+                    # Whoever else lacked room may have ended them just now: then there is some.
+                    if not lent and self._orders.freed == freed:
                         raise
                     self._orders.drop(lent, wait=True)
         finally:
@@ -261,16 +268,23 @@ class WarmPool:
             machine = None
         changed = self._orders.changed
         with changed:
-            if kept := machine is not None and not order.dropped:
-                order.machine, order.since, order.made = machine, self._clock.monotonic(), True
-        if not kept and machine is not None:
+            if machine is not None and not order.dropped:
+                order.machine, order.since = machine, self._clock.monotonic()
+                self._told_made(order)
+                return
+        if machine is not None:
             machine.close()
         with changed:
-            if not kept:
-                order.machine, order.made = None, True
-                self._orders.every.remove(order)
-            self._go_on()
-            changed.notify_all()
+            order.machine = None
+            self._orders.every.remove(order)
+            self._orders.freed += 1
+            self._told_made(order)
+
+    def _told_made(self, order: _Order) -> None:
+        """Nobody sees that it is made before the next one is begun; called with the lock held."""
+        order.made = True
+        self._go_on()
+        self._orders.changed.notify_all()
 
     def _watched(self, order: _Order, wish: Wish) -> Prepare | None:
         """The wish's setup, on a machine that can be taken from it: a setup may take minutes."""

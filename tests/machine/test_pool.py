@@ -332,6 +332,31 @@ def test_warm_machines_make_room_for_wanted_ones(
     one(SPEC, key="a")
 
 
+@pytest.mark.parametrize("ended", [True, False])
+def test_room_that_others_made_meanwhile_is_room(
+    make: Callable[..., WarmPool], starts: Starts, ended: bool
+):
+    """Two that lack it at once are not refused for what the first of them has ended."""
+    pool = make()
+    lender, wanting = pool.place(), pool.place()
+    expect(lender, "a")
+    settle(pool)
+    tries = []
+
+    def start(spec: MachineSpec, **options: Any) -> Machine:
+        tries.append(spec)
+        if len(tries) == 1:
+            if ended:
+                lender.forget(wait=True)  # by another thread, after this one had counted
+            raise OutOfMemory("planted")
+        return starts(spec, **options)
+
+    pool._start = start
+    wanting(SPEC, key="b")
+    assert len(tries) == 2
+    assert starts.made[0].closed
+
+
 def test_a_pool_of_none_is_refused():
     """Whoever wants no warm machines makes no pool."""
     with pytest.raises(ValueError, match="at least 1 machine, not 0"):
