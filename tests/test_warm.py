@@ -209,6 +209,14 @@ def test_a_negative_number_is_refused(make: Callable[..., DesktopEnv]):
         make(warm=-1)
 
 
+def all_ready(env: DesktopVectorEnv) -> None:
+    """Wait for the warm machines: a core or two make them one by one, and no reset waits in line."""
+    assert env._pool is not None
+    orders = env._pool._orders
+    with orders.changed:
+        assert orders.changed.wait_for(lambda: all(order.made for order in orders.every), 60)
+
+
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 def test_each_slot_of_a_vector_comes_back_in_its_own_start_state(
     task: Task, tmp_path: Path, starts: Starts, mode: AutoresetMode
@@ -219,6 +227,7 @@ def test_each_slot_of_a_vector_comes_back_in_its_own_start_state(
     )
     env.reset(seed=1)
     for _ in range(2):
+        all_ready(env)
         *_, terminations, truncations, _ = env.step([a.Submit(), a.Wait(0), a.Submit()])
         if mode is AutoresetMode.DISABLED:
             env.reset(options={"reset_mask": terminations | truncations})
