@@ -210,7 +210,7 @@ def test_a_negative_number_is_refused(make: Callable[..., DesktopEnv]):
 
 
 def all_ready(env: DesktopVectorEnv) -> None:
-    """Wait for the warm machines: a core or two make them one by one, and no reset waits in line."""
+    """Wait for the warm machines: few cores make them one by one, and no reset waits in line."""
     assert env._pool is not None
     orders = env._pool._orders
     with orders.changed:

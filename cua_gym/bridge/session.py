@@ -63,6 +63,8 @@ class Session:
         }
         self._lock = threading.Lock()
         self._stops: set[Stop] = set()
+        self._called: set[Bridge] = set()
+        self._listed: set[Bridge] = set()
 
     def token(self, bridge: Bridge) -> str:
         """The secret of one bridge, or of the live view.
@@ -78,10 +80,24 @@ class Session:
         # Bytes: text that is not ASCII cannot be compared in constant time.
         return wanted is not None and hmac.compare_digest(wanted.encode(), token.encode())
 
+    @property
+    def unlisted(self) -> bool:
+        """Whether a client has called tools of a bridge that never told which ones it has.
+
+        Clients ask for the list to check their first answer by, when it has come.
+        """
+        return bool(self._called - self._listed)
+
+    def listed(self, bridge: Bridge) -> None:
+        """A bridge has told its tools."""
+        self._listed.add(bridge)
+
     def call(self, bridge: Bridge, tool: str, arguments: Mapping[str, Any], stop: Stop) -> Call:
         """Begin a call; `close_call` ends it."""
         with self._lock:
             self._stops.add(stop)
+        if bridge != "view":
+            self._called.add(bridge)
         if self.ended.is_set():
             stop.ask()
         by: By = "human" if bridge == "view" else "agent"

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from mcp.client.session import ClientSession
 
 from cua_gym.bridge import desktop, serve
 from cua_gym.bridge.serve import Served
@@ -73,8 +75,21 @@ def test_either_bridge_can_end_it(served: Served, bridge: Any) -> None:
 
 
 @pytest.mark.parametrize("way", HTTP)
-def test_an_answer_is_waited_for_before_the_tokens_are_void(served: Served, way: Way) -> None:
-    """Whoever submits while the server already wants to judge gets his answer."""
+def test_an_answer_is_waited_for_before_the_tokens_are_void(
+    served: Served, way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever submits while the server already wants to judge gets his answer, if he is slow too.
+
+    A client asks for the tools to check its first answer by.
+    """
+    ask = ClientSession.list_tools
+
+    async def late(*words: Any, **more: Any) -> Any:
+        await anyio.sleep(3 * serve.QUIET_S)
+        return await ask(*words, **more)
+
+    monkeypatch.setattr(ClientSession, "list_tools", late)
+    monkeypatch.setattr(serve, "LAST_WORDS_S", 20.0)
     with connect(served, "desktop", way) as one:
         submitted = one.begin("submit")
         served.wait()
