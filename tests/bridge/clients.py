@@ -33,7 +33,7 @@ Way = Literal["modern", "legacy", "stdio"]
 
 HTTP: tuple[Way, ...] = ("modern", "legacy")
 WAYS: tuple[Way, ...] = ("modern", "legacy", "stdio")
-QUICK = Settle(first_s=0.02, quiet_s=0.01, max_s=0.5)
+QUICK = Settle(first_s=0.02, quiet_s=0.01, max_s=20.0)  # a busy host is no restless screen
 
 
 @contextmanager
