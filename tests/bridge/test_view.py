@@ -174,13 +174,13 @@ def test_many_watch_one_picture(
 def test_pictures_are_paced(served: Served, page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
     """A screen that never rests is looked at again only after a pause."""
     taken = []
-    real = live.encode
+    take = live.Live._take
 
-    def note(*args: Any, **more: Any) -> Any:
-        taken.append(time.monotonic())
-        return real(*args, **more)
+    def note(self: live.Live) -> live.Shot:
+        taken.append(time.monotonic())  # before the look, from which the pause is counted
+        return take(self)
 
-    monkeypatch.setattr(live, "encode", note)
+    monkeypatch.setattr(live.Live, "_take", note)
     machine, over = toy_of(served), threading.Event()
 
     def restless() -> None:
