@@ -54,7 +54,7 @@ def test_a_task_is_done_and_judged(served: Served, way: Way) -> None:
         assert text_of(other.call("read_file", path="note.txt")) == word_of(served)
         answer = one.call("submit", answer="an answer")
         assert facts_of(answer) == {"over": True}
-        assert served.wait(5)
+        assert served.wait(20)
         for caller, tool in ((one, "screenshot"), (other, "list_dir"), (one, "submit")):
             assert "over" in refusal_of(caller.call(tool))
     outcome = served.judged()
@@ -121,7 +121,7 @@ def test_when_the_time_is_over_a_call_under_way_is_stopped(tmp_path: Path, way: 
         answer = one.call("run", command="sleep 67.25")
         until(lambda: not running("67.25"))
         assert "limit" in answer.model_dump_json() or answer.is_error
-        assert served.wait(10)
+        assert served.wait(20)
         assert served.judged().kind == "scored"
         assert result_of(served)["submission"]["reason"] == "seconds"
 
@@ -129,7 +129,7 @@ def test_when_the_time_is_over_a_call_under_way_is_stopped(tmp_path: Path, way: 
 def test_the_time_ends_for_a_client_that_does_nothing(tmp_path: Path) -> None:
     """And for one that never came."""
     with toy_served(tmp_path, seconds=0.3) as served:
-        assert served.wait(10)
+        assert served.wait(20)
         assert served.judged().kind == "scored"
         assert result_of(served)["submission"] == {
             "kind": "limit", "answer": None, "reason": "seconds",
@@ -150,7 +150,7 @@ def test_a_fault_of_ours_judges_nobody(
     monkeypatch.setitem(serve._TOOLS, "desktop", tools)
     with toy_served(tmp_path) as served, connect(served, "desktop", "modern") as one:
         assert "a fault of ours" in refusal_of(one.call("click", x=1, y=1))
-        assert served.wait(5)
+        assert served.wait(20)
         outcome = served.judged()
         assert (outcome.kind, outcome.reason, outcome.phase) == ("unscored", "bridge", "act")
         assert type(error).__name__ in (outcome.cause or "")
@@ -175,7 +175,7 @@ def test_a_machine_that_is_lost_during_a_call(
         monkeypatch.setattr(toy, "grab", lost)
     with connect(served, "desktop", "modern") as one:
         assert "no fault of yours" in refusal_of(one.call("click", x=1, y=1))
-        assert served.wait(10)
+        assert served.wait(20)
     outcome = served.judged()
     assert (outcome.kind, outcome.reason) == ("unscored", "machine")
     assert "it went away" in (outcome.cause or "")
@@ -190,7 +190,7 @@ def test_a_machine_that_is_lost_between_calls(
         call = one.begin("run", command="sleep 67.5")
         until(lambda: running("67.5"))
         toy_of(served).fault = MachineLost("it went away")
-        assert served.wait(10)
+        assert served.wait(20)
         assert "no fault of yours" in refusal_of(call.result(30))
         assert "over" in refusal_of(one.call("run", command="true"))
     outcome = served.judged()
