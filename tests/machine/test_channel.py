@@ -24,6 +24,7 @@ RESET = 0xFFFFFFFF
 def echo() -> Iterator[int]:
     """The port of a local TCP server that sends everything back, and greets like sshd."""
     listener = socket.create_server(("127.0.0.1", 0))
+    serving: list[threading.Thread] = []
 
     def serve(client: socket.socket) -> None:
         # Whoever is done with it hangs up, in the middle of an echo too.
@@ -37,7 +38,8 @@ def echo() -> Iterator[int]:
                 client, _ = listener.accept()
             except OSError:
                 return
-            threading.Thread(target=serve, args=(client,), daemon=True).start()
+            serving.append(threading.Thread(target=serve, args=(client,), daemon=True))
+            serving[-1].start()
 
     thread = threading.Thread(target=accept)
     thread.start()
@@ -45,6 +47,8 @@ def echo() -> Iterator[int]:
     listener.shutdown(socket.SHUT_RDWR)
     listener.close()
     thread.join()
+    for each in serving:  # the next test counts threads
+        each.join(30)
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -136,7 +140,8 @@ def test_operations_say_why_not() -> None:
         with pytest.raises(MachineError, match="X display"):
             channel.ops.call("keymap")
         assert channel.ops.call("ping")["time_ns"] > 0
-        assert abs(channel.ops.call("hello")["time_ns"] - time.time_ns()) < 5e9
+        before = time.time_ns()
+        assert before <= channel.ops.call("hello")["time_ns"] <= time.time_ns()
 
 
 def test_malformed_input_does_not_end_the_daemon() -> None:

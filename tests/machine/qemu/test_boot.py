@@ -57,8 +57,11 @@ def _wait(channel: ControlChannel, agent: Agent) -> None:
     )
 
 
-def test_a_guest_without_the_daemon_is_named(deaf: ControlChannel) -> None:
+def test_a_guest_without_the_daemon_is_named(
+    deaf: ControlChannel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its agent answers, its control port never: said long before the boot is given up."""
+    monkeypatch.setattr(boot, "BOOT_S", 60.0)
     with pytest.raises(MachineError, match=r"org\.cua_gym\.control.*is cua-guestd in this image"):
         _wait(deaf, Agent(there=True))
 
