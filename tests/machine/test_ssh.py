@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,9 +17,30 @@ from cua_gym.contract.shell import ShellContract
 from cua_gym.errors import ActionError, MachineError, MachineLost, MachineTimeout, OutOfSpace
 from cua_gym.machine import process
 from cua_gym.machine.ssh import SshShell
+from cua_gym.machine.ssh_connection import Pace, SshConnection
 from tests.machine.sshd import LOGIN, SSHD, Sshd, running, shell_of
 
 pytestmark = pytest.mark.skipif(not Path(SSHD).exists(), reason="needs openssh-server")
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    """Wait until it holds; a thread that was told to end takes a moment."""
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def once_written(path: Path, then: Callable[[], None]) -> threading.Thread:
+    """Do something as soon as a command has written a line."""
+
+    def wait() -> None:
+        eventually(lambda: path.exists() and path.read_text().endswith("\n"))
+        then()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
 
 
 class TestSshShell(ShellContract):
@@ -99,12 +121,18 @@ def test_stopped_server_while_a_command_runs(
     server: tuple[Sshd, Path, str], tmp_path: Path
 ) -> None:
     """A guest that hangs ends a command in `MachineTimeout`, not in silence."""
-    sshd = server[0]
-    shell = shell_of(server, stall_s=1)
+    shell = shell_of(server)
     shell.run(["true"])
-    threading.Timer(0.3, sshd.signal, [signal.SIGSTOP]).start()
+
+    def stop() -> None:
+        server[0].signal(signal.SIGSTOP)
+        shell._connection.stall_s = 1.0  # only from now on: a busy host lets nobody hurry
+
+    stopping = once_written(tmp_path / "pid", stop)
     with pytest.raises(MachineTimeout):
-        shell.run("echo $$ >pid; exec sleep 61", cwd=str(tmp_path), timeout_s=1)
+        shell.run("echo $$ >pid; exec sleep 61", cwd=str(tmp_path), timeout_s=8)
+    stopping.join()
+    shell._connection.stall_s = 30.0
     assert shell.run(["kill", (tmp_path / "pid").read_text().strip()]).exit == 0
     shell.close()
 
@@ -132,17 +160,18 @@ def test_lost_connection_while_a_program_runs(
             action()
     program.close()
     shell.run(["kill", pid.decode().strip()])  # on a terminal it went with that
-    assert threading.active_count() <= before
+    eventually(lambda: threading.active_count() <= before)
     shell.close()
 
 
 def test_stopped_server_while_a_program_runs(server: tuple[Sshd, Path, str]) -> None:
     """Nothing waits longer than it was told to; a program that cannot be killed is given back."""
     sshd = server[0]
-    shell = shell_of(server, stall_s=1)
+    shell = shell_of(server)
     program = shell.start("echo $$; exec sleep 61")
     assert program.wait_output("stdout", 0, 60)
     sshd.signal(signal.SIGSTOP)
+    shell._connection.stall_s = 1.0
     assert not program.wait(0.1)
     program.write(b"x")
     with pytest.raises(MachineTimeout):
@@ -150,6 +179,7 @@ def test_stopped_server_while_a_program_runs(server: tuple[Sshd, Path, str]) -> 
     program.close()
     with pytest.raises(MachineLost):
         program.wait(60)
+    shell._connection.stall_s = 30.0
     assert shell.run(["kill", program.output("stdout").decode().strip()]).exit == 0
     shell.close()
 
@@ -181,7 +211,7 @@ def test_a_hundred_programs_leave_nothing(shell: SshShell) -> None:
             else:
                 program.close_input()
         assert all(program.wait(60) for program in programs)
-    assert threading.active_count() <= before
+    eventually(lambda: threading.active_count() <= before)
 
 
 def test_a_long_script_leaves_no_file(shell: SshShell) -> None:
@@ -196,6 +226,9 @@ def test_a_long_script_leaves_no_file(shell: SshShell) -> None:
 
 # files
 
+STALL_S = 5
+"""A server that goes on, on a busy host, is not taken for a stopped one."""
+
 
 def test_file_whose_size_is_not_told(shell: SshShell) -> None:
     """A file of /proc, whose size is said to be 0, is read to its end; a part of it too."""
@@ -207,12 +240,12 @@ def test_file_whose_size_is_not_told(shell: SshShell) -> None:
 def test_stalled_download(server: tuple[Sshd, Path, str], tmp_path: Path) -> None:
     """A server stopped half way is a `MachineTimeout`; a new connection works again."""
     sshd = server[0]
-    shell = shell_of(server, stall_s=1)
+    shell = shell_of(server, stall_s=STALL_S)
     big = tmp_path / "big"
     os.truncate(_touch(big), 1 << 30)
     assert shell.read(str(big), limit=10) == bytes(10)
     threading.Timer(0.2, sshd.signal, [signal.SIGSTOP]).start()
-    with pytest.raises(MachineTimeout, match="nothing moved for 1 s"):
+    with pytest.raises(MachineTimeout, match=f"nothing moved for {STALL_S} s"):
         shell.read(str(big))
     assert shell.read(str(big), limit=10) == bytes(10)
     shell.close()
@@ -221,7 +254,7 @@ def test_stalled_download(server: tuple[Sshd, Path, str], tmp_path: Path) -> Non
 def test_stalled_folder(server: tuple[Sshd, Path, str], tmp_path: Path) -> None:
     """The same for a folder under way, in both directions."""
     sshd = server[0]
-    shell = shell_of(server, stall_s=1)
+    shell = shell_of(server, stall_s=STALL_S)
     (tmp_path / "source").mkdir()
     os.truncate(_touch(tmp_path / "source" / "big"), 4 << 30)
     shell.run(["true"])
@@ -247,7 +280,7 @@ while data := os.read(0, 1):
 
 
 @pytest.mark.parametrize("what", ["tar", "sftp"])
-def test_dripping_guest(tmp_path: Path, what: str) -> None:
+def test_dripping_guest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str) -> None:
     """A byte now and then keeps no call alive: the transfer ends, typed, and the next one works."""
     (tmp_path / "bin").mkdir()
     programs = {"tar": "exec cat /dev/zero", "sftp": "exec /usr/lib/openssh/sftp-server"}
@@ -259,13 +292,15 @@ def test_dripping_guest(tmp_path: Path, what: str) -> None:
         faster = config.replace("SHLVL=2", f"SHLVL=2 PATH={tmp_path}/bin:/usr/bin:/bin")
         slower = faster.replace("internal-sftp", str(slow)) if what == "sftp" else faster
         server.config.write_text(slower)
-        shell = shell_of((server, key, host), stall_s=2)
+        shell = shell_of((server, key, host))
         calls: dict[str, Callable[[], object]] = {
             "tar": lambda: shell.get_dir(str(tmp_path), tmp_path / "got", limit_bytes=1 << 20),
             "sftp": lambda: shell.read(str(slow)),
         }
-        with pytest.raises(MachineTimeout, match=r"only \d+ bytes moved in \d+ s"):
-            calls[what]()
+        with monkeypatch.context() as patch:
+            patch.setattr(SshConnection, "pace", lambda _: Pace(4.0))
+            with pytest.raises(MachineTimeout, match=r"only \d+ bytes moved in \d+ s"):
+                calls[what]()
         server.config.write_text(config)
         assert shell.read(str(slow)) == slow.read_bytes()
         shell.close()
