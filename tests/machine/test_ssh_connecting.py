@@ -13,6 +13,7 @@ import pytest
 from cua_gym.errors import MachineError, MachineLost, MachineTimeout
 from cua_gym.machine.ssh import SshShell
 from tests.machine.sshd import LOGIN, SSHD, Sshd, make_key, running, shell_of
+from tests.machine.test_ssh import once_written
 
 pytestmark = pytest.mark.skipif(not Path(SSHD).exists(), reason="needs openssh-server")
 
@@ -61,9 +62,10 @@ def test_killed_connection_is_replaced(server: tuple[Sshd, Path, str], tmp_path:
     sshd = server[0]
     shell = shell_of(server)
     shell.run(["true"])
-    threading.Timer(0.5, sshd.signal, [signal.SIGKILL]).start()
+    killing = once_written(tmp_path / "pid", lambda: sshd.signal(signal.SIGKILL))
     with pytest.raises(MachineLost):
-        shell.run("echo $$ >pid; exec sleep 61", cwd=str(tmp_path), timeout_s=30)
+        shell.run("echo $$ >pid; exec sleep 61", cwd=str(tmp_path), timeout_s=60)
+    killing.join()
     assert shell.run(["kill", (tmp_path / "pid").read_text().strip()]).exit == 0
     shell.close()
 
@@ -118,7 +120,7 @@ def test_silent_guest_is_one_typed_error(
         connect, user=LOGIN, key=key, host_keys=[host], desktop_user=None, boot_deadline_s=1
     )
     begun = time.monotonic()
-    with pytest.raises(MachineTimeout, match=r"no SSH server has answered in \d s"):
+    with pytest.raises(MachineTimeout, match=r"no SSH server has answered in \d+ s"):
         shell.run(["true"])
     assert time.monotonic() - begun < 30  # not the 180 s that a boot gets
     shell.close()
@@ -178,7 +180,7 @@ def test_close_ends_a_connect_under_way(server: tuple[Sshd, Path, str]) -> None:
     theirs.recv(1)  # the client has spoken
     begun = time.monotonic()
     shell.close()
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 30
     theirs.close()
 
 
@@ -217,7 +219,7 @@ def test_two_machines_at_one_address(tmp_path: Path) -> None:
         begun = time.monotonic()
         with pytest.raises(MachineError, match="host key"):
             wrong.run(["true"])
-        assert time.monotonic() - begun < 10
+        assert time.monotonic() - begun < 90  # not the 180 s that a boot gets
     assert (sorted(ssh_folder.glob("*")) if ssh_folder.exists() else None) == before
 
 
