@@ -114,7 +114,7 @@ def wait_until(condition: Callable[[], Any], seconds: float = 20) -> None:
 
 def content(path: Path, expected: str) -> str:
     """What the file holds once it is as long as ``expected``, or after a while."""
-    end = time.monotonic() + 5
+    end = time.monotonic() + 20
     while time.monotonic() < end:
         if path.exists() and len(path.read_bytes()) >= len(expected.encode()):
             break
@@ -266,7 +266,7 @@ def test_gtk_selection_is_replaced(desktop: Desktop) -> None:
     target.write_text("")
     desktop.start("dbus-run-session", "mousepad", str(target))
     press: Press = desktop.press
-    time.sleep(1.0)  # the editor takes input some time after its window is there
+    wait_until(lambda: takes_input(press, target))  # some time after its window is there
     for i in range(20):
         for key in ("ctrl", "a"):
             press(key, True)
@@ -281,9 +281,20 @@ def test_gtk_selection_is_replaced(desktop: Desktop) -> None:
         assert content_is(target, text), target.read_text()
 
 
+def takes_input(press: Press, target: Path) -> bool:
+    """Whether an editor has heard a letter and the wish to save it."""
+    for key, down in (("x", True), ("x", False), ("ctrl", True), ("s", True), ("s", False)):
+        press(key, down)
+    press("ctrl", False)
+    end = time.monotonic() + 1
+    while time.monotonic() < end and not target.read_text():
+        time.sleep(0.02)
+    return bool(target.read_text())
+
+
 def content_is(path: Path, expected: str) -> bool:
     """Whether the file becomes ``expected`` within a while."""
-    end = time.monotonic() + 5
+    end = time.monotonic() + 20
     while time.monotonic() < end:
         if path.read_text("utf-8") in (expected, expected + "\n"):
             return True
