@@ -124,7 +124,7 @@ class TestXvnc:
         for blue in range(5, 255, 5):  # not 0: the screen is black, and black on it no change
             before = wire.screen.serial
             server.fill(blue)
-            assert wire.screen.wait_change(before, 5)
+            assert wire.screen.wait_change(before, 20)
             wait_until(lambda: wire.screen.grab().rgb[240, 320, 2] == blue)  # noqa: B023
         assert not wire.screen.wait_change(wire.screen.serial, 0.2)
         a, b = wire.screen.grab(), wire.screen.grab()
@@ -296,7 +296,7 @@ def test_qemu_firmware_screen(short_folder: Path) -> None:
         stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        with connect_vnc(path, retry_s=10) as wire:
+        with connect_vnc(path, retry_s=30) as wire:
             wait_until(lambda: wire.screen.grab().rgb.any())
             # The firmware goes from mode to mode, so only one picture's size is compared with it.
             wait_until(lambda: wire.screen.grab().rgb.shape == (*wire.screen.size[::-1], 3))
