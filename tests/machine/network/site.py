@@ -43,9 +43,14 @@ class _Site(http.server.BaseHTTPRequestHandler):
 def serving(address: str = "127.0.0.1") -> Iterator[int]:
     """Its port: a GET gives the asked host and path, a POST its body from behind."""
     with http.server.ThreadingHTTPServer((address, 0), _Site) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_address[1]
-        server.shutdown()
+        server.daemon_threads = False  # so they are waited for, and the next test counts none
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def got(machine: Machine, *urls: str) -> list[str]:
