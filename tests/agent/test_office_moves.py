@@ -41,12 +41,17 @@ def test_a_change_is_waited_for(machine: FakeMachine):
     """One beside the box does not end the wait."""
     desk = Desk(machine)
     before = desk.look()
-    beside = threading.Timer(0.05, machine.pointer, (500, 500))
-    within = threading.Timer(0.15, machine.text, ("a",))
+    within = threading.Timer(0.1, machine.text, ("a",))
+
+    def point() -> None:
+        machine.pointer(500, 500)
+        within.start()
+
+    beside = threading.Timer(0.05, point)
     beside.start()
-    within.start()
     assert desk.changed(before, TEXT)
     assert machine.position == (500, 500)
+    beside.join()
     within.join()
 
 
