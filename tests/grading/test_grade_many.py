@@ -15,6 +15,9 @@ from cua_gym.grading.outcome import Outcome
 
 from .conftest import Asked, Bench
 
+PATIENCE_S = 8.0
+"""What hangs costs it; what does not is never given up, however busy the host is."""
+
 WORDS = """
 STATE = []
 
@@ -74,7 +77,7 @@ def test_a_folder_that_breaks_its_grading_is_unscored_alone(copies: Copies, deed
     """The folders before and after it are scored."""
     asked = copies.bench.asked
     pairs = [(folder, asked) for folder in copies.make("yes", deed, "yes", "no")]
-    outcomes = grade_many(pairs, replace(LIMITS, wall_s=2.0))
+    outcomes = grade_many(pairs, replace(LIMITS, wall_s=PATIENCE_S))
     assert told(outcomes) == [1.0, "grader", 1.0, 0.0]
 
 
@@ -126,7 +129,7 @@ def test_checks_that_end_or_hang_when_imported(
     bad = Asked((), replace(good.rubric, hidden=hidden))
     (folder,) = copies.make("yes")
     pairs = [(folder, bad)] * 5 + [(folder, good)]
-    assert told(grade_many(pairs, replace(LIMITS, wall_s=2.0))) == ["grader"] * 5 + [1.0]
+    assert told(grade_many(pairs, replace(LIMITS, wall_s=PATIENCE_S))) == ["grader"] * 5 + [1.0]
 
 
 def test_each_outcome_comes_before_the_next_folder_is_asked_for(copies: Copies):
