@@ -44,11 +44,13 @@ def database(tmp_path: Path) -> Path:
 @pytest.fixture
 def ask(database: Path) -> Iterator[Ask]:
     """Ask a running desk for a page, or send it a form: the address and page it comes to."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    kept = socket.socket()
+    # Kept until the end, or another test may get the port first; the desk shares it by this.
+    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    kept.bind(("127.0.0.1", 0))
+    port = kept.getsockname()[1]
     words = [sys.executable, "-I", str(INPUTS[0] / "desk.py"), str(database), str(port)]
-    with subprocess.Popen([*words, "2025-03-10"], stdout=subprocess.DEVNULL) as desk:
+    with kept, subprocess.Popen([*words, "2025-03-10"], stdout=subprocess.DEVNULL) as desk:
 
         def ask(path: str, form: dict[str, str] | None = None) -> tuple[str, str]:
             data = None if form is None else urllib.parse.urlencode(form).encode()
