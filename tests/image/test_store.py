@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -181,7 +182,7 @@ def test_a_killed_build_is_cleaned_up_and_a_live_one_is_not(
     command = [sys.executable, "-c", _KILLED_BUILD, str(tmp_path / "cache"), str(images)]
     victim = subprocess.Popen(command)
     _wait(lambda: (store.root / "pid").exists())
-    time.sleep(0.2)
+    _wait(lambda: len(_below(victim.pid)) >= 2)
     works = list(store.root.glob(".build-*"))
     assert len(works) == 1
     assert store.sweep() == [], "its builder lives"
@@ -257,8 +258,9 @@ def _wait(condition: Callable[[], bool], timeout_s: float = 30.0) -> None:
 def _below(pid: int) -> list[int]:
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in task.read_text().split():
-            found += [int(child), *_below(int(child))]
+        with contextlib.suppress(OSError):  # it has just ended
+            for child in task.read_text().split():
+                found += [int(child), *_below(int(child))]
     return found
 
 
