@@ -162,9 +162,9 @@ def test_step_limit_truncates_and_grades(make_env: Callable[..., DesktopEnv]) ->
 
 def test_time_limit_truncates(make_env: Callable[..., DesktopEnv]) -> None:
     """The deadline ends the episode and info has told the time left."""
-    env = make_env(max_seconds=0.2)
+    env = make_env(max_seconds=2.0)
     _, info = env.reset(seed=0)
-    assert 0 < info["seconds_left"] <= 0.2
+    assert 0 < info["seconds_left"] <= 2.0
     _, _, terminated, truncated, info = env.step(a.Wait(5))
     assert (terminated, truncated, info["limit"]) == (False, True, "seconds")
 
