@@ -125,4 +125,4 @@ def test_a_forgotten_vector_ends(task: Task, tmp_path: Path):
     del env
     gc.collect()
     until(lambda: all(machine.closed for machine in starts.made), "every machine closed")
-    until(lambda: threading.active_count() == before, "no thread")
+    until(lambda: threading.active_count() <= before, "no thread")
