@@ -11,7 +11,7 @@ import struct
 import sys
 
 NAMESERVER = ("198.18.0.1", 53)
-TIMEOUT_S = 10.0
+TIMEOUT_S = 20.0
 
 
 def datagram(text):
@@ -40,7 +40,7 @@ def connected(host, port):
     address = host if host[0].isdigit() else name(host)
     if address is None:
         raise OSError("no such name")
-    return socket.create_connection((address, port), 5.0)
+    return socket.create_connection((address, port), TIMEOUT_S)
 
 
 def request(method, host, port, path, body=None):
