@@ -10,14 +10,24 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserType, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserType,
+    ConsoleMessage,
+    Page,
+    expect,
+    sync_playwright,
+)
 
 from cua_gym.bridge.serve import Served
+
+PATIENCE_MS = 20_000
 
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
     """The distribution's Chromium."""
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright, launched(playwright.chromium) as browser:
         yield browser
 
@@ -44,7 +54,7 @@ def open_view(browser: Browser, served: Served, **options: Any) -> Iterator[Page
         options: of `Browser.new_context`.
     """
     context = browser.new_context(**options)
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
     faults: list[str] = []
 

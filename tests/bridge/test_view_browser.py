@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Callable, Iterator
+from importlib import resources
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,7 +33,23 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[Served]:
+def _patient(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that takes presses, turns and letters for one action, though they come slowly.
+
+    A busy host has them come a second apart.
+    """
+    folder = tmp_path / "page"
+    folder.mkdir()
+    for file in resources.files("cua_gym.bridge").iterdir():
+        if file.name.startswith("view"):
+            text = file.read_text("utf-8")
+            slow = re.sub(r"(MERGE|REST|TYPE|WHEEL)_MS = \d+", r"\1_MS = 1000", text)
+            (folder / file.name).write_text(slow, "utf-8")
+    monkeypatch.setattr(view, "resources", SimpleNamespace(files=lambda _: folder))
+
+
+@pytest.fixture
+def served(tmp_path: Path, _patient: None) -> Iterator[Served]:
     """The toy episode, served."""
     with toy_served(tmp_path) as served:
         yield served
@@ -326,8 +345,8 @@ def test_a_killed_browser(
     browser: Browser, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody says good-bye, and the machine is given back all the same."""
-    monkeypatch.setattr(view, "HELD_WAIT_S", 0.5)
-    monkeypatch.setattr(hold, "LAPSE_S", 1.5)
+    now = [0.0]  # a page that lives has all the time
+    monkeypatch.setattr(hold, "time", SimpleNamespace(monotonic=lambda: now[0]))
     turns = served.session.episode.turns
     with launched(browser.browser_type) as other:
         page = other.new_page()
@@ -338,7 +357,12 @@ def test_a_killed_browser(
         (pid,) = (p["id"] for p in processes if p["type"] == "browser")
         assert turns.held
         os.kill(pid, signal.SIGKILL)
-        until(lambda: not turns.held, "given back")
+
+        def given_back() -> bool:
+            now[0] += hold.LAPSE_S / 10  # what it had asked may still be heard
+            return not turns.held
+
+        until(given_back, "given back")
     served.session.episode.act(a.Type("agent"))
 
 
@@ -374,8 +398,9 @@ def test_give_up_and_think_again(held: Page, served: Served) -> None:
     assert done(served, 1) == [{"type": "give_up", "reason": "no way"}]
 
 
-def test_lost_connection(browser: Browser, tmp_path: Path) -> None:
+def test_lost_connection(browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A lost connection is told and found again; when the server has gone it is over."""
+    monkeypatch.setattr(hold, "LAPSE_S", 300.0)  # a busy browser may be away for long
     context = browser.new_context()
     page = context.new_page()
     status = page.locator("#status")
