@@ -285,6 +285,6 @@ def test_the_server_gives_its_port_back(tmp_path: Path) -> None:
             stream = client.http.stream("GET", client.url, headers=client.headers)
             assert stack.enter_context(stream).status_code == 200
             began = time.monotonic()
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 30
         with pytest.raises(httpx2.HTTPError):
             httpx2.get(served.origin, trust_env=False)

@@ -119,7 +119,7 @@ def test_a_cancelled_wait_ends(pair: Pair) -> None:
     call.cancel()
     before = time.monotonic()
     facts_of(pair.desktop.call("screenshot"))
-    assert time.monotonic() - before < 10
+    assert time.monotonic() - before < 30
     waits = [line for line in lines_of(pair.served) if (line["call"] or {}).get("tool") == "wait"]
     assert waits[-1]["info"]["stopped"] is True
 
