@@ -40,7 +40,7 @@ def test_three_exhausting_workbooks_are_three_zeros(tmp_path: Path):
     evaluators = tmp_path / "evaluators"
     shutil.copytree(ROOT / "evaluators", evaluators)
     source = evaluators / "recalculation.py"
-    source.write_text(source.read_text().replace("CPU_S = 15", "CPU_S = 3"))
+    source.write_text(source.read_text().replace("CPU_S = 15", "CPU_S = 6"))
     folder = tmp_path / "evidence"
     folder.mkdir()
     contents = {"submission": json.dumps({"kind": "submit"}).encode()}
