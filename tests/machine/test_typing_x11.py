@@ -60,6 +60,7 @@ class Desktop:
     def start(self, *command: str) -> int:
         """Start a program, wait for its window, give it the focus."""
         environment = {**os.environ, "DISPLAY": self.name, "LC_ALL": "C.UTF-8", "HOME": "/tmp"}
+        known = set(self.windows())  # before: a program may be quicker than we are
         self.programs.append(
             subprocess.Popen(
                 command,
@@ -69,7 +70,6 @@ class Desktop:
                 start_new_session=True,
             )
         )
-        known = set(self.windows())
         wait_until(lambda: set(self.windows()) - known)
         window = (set(self.windows()) - known).pop()
         wanted = self.display.create_resource_object("window", window)
