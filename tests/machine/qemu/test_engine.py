@@ -244,7 +244,11 @@ def test_a_machine_dies_with_its_owner(base: BaseDisk, tmp_path: Path) -> None:
 
 def named(name: str) -> subprocess.Popen[bytes]:
     """A process that looks like a machine called ``name``."""
-    return subprocess.Popen(["sh", "-c", "sleep 60; :", "qemu", "-name", f"guest={name}"])
+    process = subprocess.Popen(["sh", "-c", "sleep 60; :", "qemu", "-name", f"guest={name}"])
+    # The kernel tells of the start before the new program's words can be read.
+    while name.encode() not in Path(f"/proc/{process.pid}/cmdline").read_bytes():
+        time.sleep(0.001)
+    return process
 
 
 def test_only_orphans_are_reaped() -> None:
