@@ -168,7 +168,7 @@ def test_a_machine_that_is_lost_during_a_call(
     toy = toy_of(served)
     if lose(toy) is None and toy.fault is None:
 
-        def lost() -> Frame:
+        def lost(out: object = None) -> Frame:
             toy.fault = MachineLost("it went away")
             raise toy.fault
 
