@@ -25,7 +25,6 @@ from cua_gym.machine.qemu.display import DBusDisplay
 from cua_gym.machine.qemu.hardware import Hardware
 from cua_gym.machine.qemu.process import CommandLine, QemuProcess
 from cua_gym.machine.qemu.qmp import Qmp, QmpRefused
-from cua_gym.machine.qemu.ramstream import split_stream
 from cua_gym.machine.qemu.screen import LiveScreen
 from cua_gym.machine.qemu.screendump import PolledDisplay
 from cua_gym.machine.qemu.states import Draft, Lease
@@ -180,21 +179,24 @@ class Engine:
     def save(self, draft: Draft, memory_bytes: int) -> None:
         """Write this moment into ``draft``; the guest must be paused and stays so.
 
+        Afterwards it may go on, and `Draft.split` makes a state of what was written.
+
         Raises:
             OutOfSpace: the state's disk is full.
         """
         reader, writer = _pipe()
         failure: list[Exception] = []
 
-        def split() -> None:
+        def store() -> None:
             try:
-                split_stream(reader, draft.memory, draft.device, block="ram0", size=memory_bytes)
-            except Exception as error:  # all of it is the saving thread's to raise
+                while os.splice(reader, draft.stream, _PIPE_BYTES):
+                    pass
+            except OSError as error:  # the saving thread's to raise
                 failure.append(error)
             finally:
                 os.close(reader)  # QEMU's side fails at once instead of filling the pipe
 
-        thread = threading.Thread(target=split, name="cua-gym-save", daemon=True)
+        thread = threading.Thread(target=store, name="cua-gym-save", daemon=True)
         thread.start()
         try:
             # The default rate, made for networks, would stretch the pause.
@@ -209,14 +211,14 @@ class Engine:
             if isinstance(error, MachineTimeout):
                 self.close()  # it hangs, with the other end of the pipe in its hands
             thread.join()
-            raise _typed(failure[0] if failure else error, draft, memory_bytes) from error
+            raise draft.typed(failure[0] if failure else error, memory_bytes) from error
         thread.join()
         if failure:
-            raise _typed(failure[0], draft, memory_bytes) from failure[0]
+            raise draft.typed(failure[0], memory_bytes) from failure[0]
         try:
             _copy_sparse(self._overlay, draft.disk)
         except OSError as error:
-            raise _typed(error, draft, memory_bytes) from error
+            raise draft.typed(error, memory_bytes) from error
 
     def close(self) -> None:
         """End the process and everything that hangs on it; idempotent, a few milliseconds."""
@@ -340,13 +342,6 @@ def _pipe() -> tuple[int, int]:
     except PermissionError:
         pass  # this account's pipes are too many already; a small one is only slower
     return reader, writer
-
-
-def _typed(error: Exception, draft: Draft, memory_bytes: int) -> MachineError:
-    """What went wrong in writing a state, as one of ours."""
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return draft.out_of_space(memory_bytes)
-    return error if isinstance(error, MachineError) else MachineError(f"cannot save: {error}")
 
 
 def _copy_sparse(source: int, target: int) -> None:

@@ -209,11 +209,13 @@ class QemuMachine:
             self._input.release_all()
             self._shell.disconnect()
             self._channel.close_streams()
+            memory_bytes = self._spec.memory_mb << 20
             engine.pause()
             try:
-                engine.save(draft, self._spec.memory_mb << 20)
+                engine.save(draft, memory_bytes)
             finally:
                 engine.resume()
+            draft.split(memory_bytes)
             info = StateInfo(
                 key=key,
                 spec=asdict(self._spec_of(key)),

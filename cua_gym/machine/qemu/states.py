@@ -28,6 +28,7 @@ from cua_gym.forked import unlocked_at_end
 from cua_gym.machine.base import MachineSpec
 from cua_gym.machine.qemu.disk import BaseDisk
 from cua_gym.machine.qemu.hardware import Hardware
+from cua_gym.machine.qemu.ramstream import split_stream
 
 __all__ = ["KEPT", "Draft", "Lease", "StateInfo", "StateStore"]
 
@@ -136,13 +137,14 @@ class Draft:
     """A state being made: nameless files that vanish with this process until published."""
 
     folder: Path
+    stream: int = -1
     memory: int = -1
     device: int = -1
     disk: int = -1
     _open: list[int] = field(default_factory=list)
 
     def __enter__(self) -> Self:
-        self.memory, self.device, self.disk = (self._file() for _ in range(3))
+        self.stream, self.memory, self.device, self.disk = (self._file() for _ in range(4))
         # QEMU, as another account, opens the memory anew and for writing although it maps it
         # privately (only QEMU 9 can do otherwise); the folders above are closed to others.
         os.fchmod(self.memory, 0o666)
@@ -165,9 +167,28 @@ class Draft:
         self._open.append(fd)
         return fd
 
-    def out_of_space(self, needed: int) -> OutOfSpace:
-        """The error for a full disk, with the numbers that a person needs."""
+    def split(self, memory_bytes: int) -> None:
+        """Make memory and device of the stream. The guest need not stand still for it any more.
+
+        Raises:
+            OutOfSpace: the disk is full.
+            MachineError: the stream is not understood.
+        """
+        try:
+            os.lseek(self.stream, 0, os.SEEK_SET)
+            split_stream(self.stream, self.memory, self.device, block="ram0", size=memory_bytes)
+            os.ftruncate(self.stream, 0)
+        except OSError as error:
+            raise self.typed(error, memory_bytes) from error
+
+    def typed(self, error: Exception, memory_bytes: int) -> MachineError:
+        """What went wrong in writing a state, as one of ours; a full disk with the numbers."""
+        if isinstance(error, MachineError):
+            return error
+        if not (isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)):
+            return MachineError(f"cannot save: {error}")
         free = shutil.disk_usage(self.folder).free
+        needed = 2 * memory_bytes  # as QEMU writes it, and for a while as the state has it, too
         return OutOfSpace(
             f"no space to save a state in {self.folder}: up to {needed >> 20} MiB are needed, "
             f"{free >> 20} MiB are free. Remove states, or move the cache with XDG_CACHE_HOME"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +93,7 @@ def test_a_saved_moment_comes_back_whole(
         folder = store.folder(SPEC, base, f"generation {generation}")
         with store.draft() as draft:
             engine.save(draft, MEMORY_MB << 20)
+            draft.split(MEMORY_MB << 20)
             info = StateInfo(
                 "x", {}, hardware.as_dict(), base.identity(), screen.size, (0, 0),
                 len(engine.deltas) + 1,
@@ -115,10 +118,25 @@ def test_a_saved_moment_comes_back_whole(
     engine.close()
 
 
+@pytest.mark.parametrize("full_at", ["the pause", "the split"])
 def test_a_failed_save_is_typed_and_the_guest_goes_on(
-    engine: Engine, screen: LiveScreen, tmp_path: Path
+    engine: Engine,
+    screen: LiveScreen,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    full_at: str,
 ) -> None:
     """A full disk says how much is needed."""
+    splice, pieces = os.splice, 0
+
+    def a_few(*arguments: int) -> int:
+        nonlocal pieces
+        pieces += 1
+        if pieces > 1 and full_at == "the pause":
+            raise OSError(errno.ENOSPC, "no space left on device")
+        return splice(*arguments)
+
+    monkeypatch.setattr(os, "splice", a_few)
     store = StateStore(tmp_path / "states", 1 << 40)
     engine.resume()
     lit(screen)
@@ -127,8 +145,12 @@ def test_a_failed_save_is_typed_and_the_guest_goes_on(
         full = os.open("/dev/full", os.O_RDWR)
         os.dup2(full, draft.device)
         os.close(full)
-        with pytest.raises(OutOfSpace, match=f"{MEMORY_MB} MiB are needed"):
-            engine.save(draft, MEMORY_MB << 20)
+        fails = partial(engine.save, draft)
+        if full_at == "the split":
+            fails(MEMORY_MB << 20)
+            fails = draft.split
+        with pytest.raises(OutOfSpace, match=f"{2 * MEMORY_MB} MiB are needed"):
+            fails(MEMORY_MB << 20)
     engine.resume()
     engine.check()
     serial = screen.serial
@@ -149,6 +171,7 @@ def test_a_state_of_another_size_is_not_loaded(
     engine.pause()
     with store.draft() as draft:
         engine.save(draft, MEMORY_MB << 20)
+        draft.split(MEMORY_MB << 20)
         info = StateInfo("x", {}, hardware.as_dict(), {}, screen.size, (0, 0), 1)
         store.publish(draft, info, folder, [])
     files = open_files()
