@@ -138,8 +138,10 @@ def endure(
     assert len(results) == begun, "an episode left no record"
     assert there["open"] <= many, "an episode that ended has no result"
     assert there["scored"] == ends["scored"], "the record counts otherwise"
-    assert late.files <= early.files + 4 * many, "open files grow"
-    assert late.threads <= early.threads + 4 * many, "threads grow"
+    # Either moment may be one at which many machines had just been killed, or made ready. What is
+    # lost with each episode shows in a thousand of them here, and in a few at the end.
+    assert late.files <= early.files + 40 * many, "open files grow"
+    assert late.threads <= early.threads + 10 * many, "threads grow"
     assert late.mapped_mb <= early.mapped_mb * 1.2, "memory grows"
     assert after.children <= before.children, "processes are left"
     assert after.threads <= before.threads + 1, "threads are left"
