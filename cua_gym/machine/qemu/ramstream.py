@@ -21,7 +21,7 @@ from cua_gym.errors import MachineError
 __all__ = ["split_stream"]
 
 PAGE = 4096
-_CHUNK = 4 << 20
+_CHUNK = 1 << 18
 _FLAGS = PAGE - 1
 
 # Section types of the stream.
