@@ -144,8 +144,9 @@ class ShellContract(ProcessContract):
         assert done.timed_out
         assert done.stdout == b"begun\n"
         assert time.monotonic() - begun < 40
-        left = shell.run(["pgrep", "-f", "sleep (" + "|".join(marks) + ")$"])
-        assert left.stdout == b""
+        alive = ["pgrep", "-f", "sleep (" + "|".join(marks) + ")$"]
+        while shell.run(alive).stdout:  # what was killed takes a moment to be gone on a busy host
+            assert time.monotonic() - begun < 60
 
     def test_background_job_lives_on(self, shell: Shell, folder: str) -> None:
         """A job with redirected output outlives its command, which ends at once."""

@@ -179,7 +179,8 @@ def test_a_client_that_is_killed(tmp_path: Path) -> None:
     assert (row["score"], row["reason"]) == (None, "agent")
     assert "went away" in row["cause"]
     until(lambda: not running("69.5"))
-    assert subprocess.run(["pgrep", "-f", f"episode {origin}"], check=False).returncode == 1
+    look = ["pgrep", "-f", f"episode {origin}"]
+    until(lambda: subprocess.run(look, check=False).returncode == 1)
     assert not list((tmp_path / "tmp").iterdir())
 
 
