@@ -7,6 +7,7 @@ back: what could not be kept besides is a `Loss`. What is done in it is `Episode
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -94,6 +95,7 @@ class Attempt:
         self._at_start: StartEvidence | None = None
         self._performer: Performer | None = None
         self._recorder: Recorder | None = None
+        self._recording = threading.Lock()  # while a record begins, which may be closed meanwhile
         self._phase: Phase = "boot"
         self._began = 0.0
         self._closed = False
@@ -181,7 +183,8 @@ class Attempt:
         """
         self._closed = True
         machine, self._machine = self._machine, None
-        recorder, self._recorder = self._recorder, None
+        with self._recording:
+            recorder, self._recorder = self._recorder, None
         try:
             if recorder is not None:
                 recorder.finish()

@@ -13,14 +13,13 @@ from typing import Any, Literal, Self
 
 import gymnasium as gym
 import numpy as np
-import numpy.typing as npt
 
 from cua_gym.actions import Action
 from cua_gym.episode import Episode
 from cua_gym.errors import GradingError, MachineError
 from cua_gym.foresight import Foresight, draw
 from cua_gym.grading.outcome import Outcome
-from cua_gym.machine.base import Machine, Rgb, fitted
+from cua_gym.machine.base import Machine, Rgb, fitted, read_only
 from cua_gym.machine.pool import WarmPool
 from cua_gym.machine.settle import Settle
 from cua_gym.machine.start import start_machine
@@ -29,7 +28,7 @@ from cua_gym.spaces import ActionSpace, observation_space
 from cua_gym.steps import Moment, Step
 from cua_gym.task import Task, find_task
 
-__all__ = ["DesktopEnv", "make", "read_only"]
+__all__ = ["DesktopEnv", "make"]
 
 Observation = dict[str, Any]
 
@@ -346,13 +345,6 @@ class DesktopEnv(gym.Env[Observation, Action]):
 def make(task: str | Path | Task, **options: Any) -> DesktopEnv:
     """A `DesktopEnv` with no wrapper between you and it; see there for the options."""
     return DesktopEnv(task, **options)
-
-
-def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The same array, but nobody can write to this one."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 def _score(outcome: Outcome) -> float:

@@ -59,7 +59,7 @@ class Episode(Attempt):
                 if moment is None
                 else {"state": moment.state}
             )
-            self._machine = self._start(
+            machine = self._machine = self._start(
                 task.spec, recipes=(task.images,), progress=progress, **origin
             )
             self._check_open()
@@ -67,24 +67,26 @@ class Episode(Attempt):
             if moment is not None:
                 self._at_start = moment.at_start
             if self._at_start is None:
-                self._at_start = StartEvidence.of(self._machine, self.variation.probes, progress)
+                self._at_start = StartEvidence.of(machine, self.variation.probes, progress)
             self._phase = "act"
-            self._rule = rule = self._rule or self._machine.settle
-            self._performer = self._hands_on(self._machine, rule)
-            frame = self._last = self._machine.screen.grab()
-            self._recorder = Recorder(self.folder, self._machine.screen.size, film=self._film)
-            self._began = self._clock.monotonic()
-            described = describe(self, rule)
-            if moment is None:
-                info = self._info(frame, settled=True, settle_s=0.0)
-                self._recorder.start(described, frame, info)
-            else:
-                self._return_to(moment)
-                info = self._info(frame, settled=True, settle_s=0.0)
-                parent = {"attempt": moment.folder.path.name, "step": moment.line}
-                described["parent"] = parent
-                self._recorder.go_on(described, moment.folder, moment.line, frame)
-                self._line = moment.line
+            self._rule = rule = self._rule or machine.settle
+            self._performer = self._hands_on(machine, rule)
+            frame = self._last = machine.screen.grab()
+            with self._recording:
+                self._check_open()
+                self._recorder = Recorder(self.folder, machine.screen.size, film=self._film)
+                self._began = self._clock.monotonic()
+                described = describe(self, rule)
+                if moment is None:
+                    info = self._info(frame, settled=True, settle_s=0.0)
+                    self._recorder.start(described, frame, info)
+                else:
+                    self._return_to(moment)
+                    info = self._info(frame, settled=True, settle_s=0.0)
+                    parent = {"attempt": moment.folder.path.name, "step": moment.line}
+                    described["parent"] = parent
+                    self._recorder.go_on(described, moment.folder, moment.line, frame)
+                    self._line = moment.line
             self._check_open()
             return Step(frame, info)
         raise AssertionError("unreachable: the context re-raises")

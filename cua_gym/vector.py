@@ -22,11 +22,11 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from cua_gym.actions import Action
-from cua_gym.env import DesktopEnv, Observation, read_only
+from cua_gym.env import DesktopEnv, Observation
 from cua_gym.errors import MachineError
 from cua_gym.forked import finalizer
 from cua_gym.machine.admission import need_room
-from cua_gym.machine.base import Rgb
+from cua_gym.machine.base import Rgb, read_only
 from cua_gym.machine.pool import WarmPool, cores
 from cua_gym.machine.start import machine_mb, start_machine
 from cua_gym.record.layout import run_name
@@ -390,7 +390,7 @@ class _Slot:
             info = {"error": self.lost}
         else:
             self.lost = None
-            self._keep(observation)
+            _copy(observation, self._newest)
         self.begun, self._over = True, False
         return info
 
@@ -403,7 +403,7 @@ class _Slot:
             info: dict[str, Any] = {"error": self.lost}
         else:
             observation, reward, terminated, truncated, info = self.env.step(action)
-            self._keep(observation)
+            _copy(observation, self._newest)
         self._over = terminated or truncated
         if self._over and mode is AutoresetMode.SAME_STEP and not self._refuses:
             ended = {name: value.copy() for name, value in self._newest.items()}
@@ -414,9 +414,6 @@ class _Slot:
     def put(self, into: Observation) -> None:
         """Copy its newest observation into these arrays, unless they are its own."""
         _copy(self._newest, into)
-
-    def _keep(self, observation: Observation) -> None:
-        _copy(observation, self._newest)
 
 
 def _copy(source: Observation, target: Observation) -> None:

@@ -106,7 +106,7 @@ def test_closing_while_a_machine_starts(make: Make):
     until(lambda: bool(env.envs[0]._episode), "a reset under way")
     closing = threading.Thread(target=env.close, daemon=True)
     closing.start()
-    time.sleep(0.1)
+    until(lambda: env.closed, "closing under way")
     goes_on.set()
     for thread in (closing, resetting):
         thread.join(20)

@@ -39,6 +39,8 @@ __all__ = [
     "State",
     "Stream",
     "fitted",
+    "read_only",
+    "room",
 ]
 
 Rgb = npt.NDArray[np.uint8]
@@ -107,6 +109,19 @@ class Frame:
     cursor: tuple[int, int]
     time: float
     serial: int
+
+
+def room(out: Rgb | None, size: tuple[int, int]) -> Rgb:
+    """``out``, if it is of ``size`` (width, height); else memory of its own, to be filled."""
+    shape = (size[1], size[0], 3)
+    return out if out is not None and out.shape == shape else np.empty(shape, np.uint8)
+
+
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same array, but nobody can write to this one."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def fitted(rgb: Rgb, size: tuple[int, int]) -> Rgb:

@@ -16,12 +16,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-import numpy as np
-
 from cua_gym.errors import ActionError, MachineLost, StateMismatch
 from cua_gym.forked import finalizer
 from cua_gym.machine.admission import Room, take_room
-from cua_gym.machine.base import Button, Frame, MachineSpec, Rgb, State
+from cua_gym.machine.base import Button, Frame, MachineSpec, Rgb, State, room
 from cua_gym.machine.keyboard import canonical
 from cua_gym.machine.local_shell import LocalShell, copy_folder
 from cua_gym.machine.settle import Settle
@@ -81,9 +79,7 @@ class FakeMachine:
     def grab(self, out: Rgb | None = None) -> Frame:
         """Draw the toy desktop."""
         self.check()
-        width, height = self.size
-        fits = out is not None and out.shape == (height, width, 3)
-        rgb: Rgb = out if out is not None and fits else np.empty((height, width, 3), np.uint8)
+        rgb = room(out, self.size)
         rgb[:] = 200
         x0, y0, x1, y1 = BUTTON_BOX
         rgb[y0:y1, x0:x1] = (0, 160, 0) if self.green else (200, 0, 0)

@@ -163,9 +163,11 @@ def test_reset_thrown_away_with_what_was_before_it_is_sent_again() -> None:
     first.sendall(b"\xee" * 64)
     with ControlChannel(first) as channel:
         wait_until(lambda: not channel._outgoing)
+        first_reset = channel._awaited
         resets = threading.Thread(target=channel.reset, args=(10,))
         resets.start()
-        time.sleep(0.2)  # its reset is behind the nonsense too
+        # Its reset is behind the nonsense too.
+        wait_until(lambda: channel._awaited is not first_reset and not channel._outgoing)
         daemon = guestd.start(end)
         resets.join()
         assert channel.greeted

@@ -34,7 +34,7 @@ def split_stream(source: int, memory: int, device: int, *, block: str, size: int
     """Read a migration stream to its end.
 
     Args:
-        source: descriptor of the stream, a pipe.
+        source: descriptor of the stream, a pipe or a file.
         memory: descriptor of an empty file; becomes ``size`` bytes, zero pages left as holes.
         device: descriptor of an empty file for the rest of the stream.
         block: the RAM block to take out, such as ``ram0``.

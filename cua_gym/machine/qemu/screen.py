@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cua_gym.errors import MachineError
-from cua_gym.machine.base import Frame, Rgb
+from cua_gym.machine.base import Frame, Rgb, room
 
 __all__ = ["LiveScreen"]
 
@@ -77,9 +77,8 @@ class LiveScreen:
                 for channel in range(3):
                     target[..., channel] = source[..., 2 - channel]
                 self._stale = (last, last)
-            rgb = out if out is not None and out.shape == self._rgb.shape else self._rgb.copy()
-            if rgb is out:
-                rgb[:] = self._rgb
+            rgb = room(out, self.size)
+            rgb[:] = self._rgb
             return Frame(rgb, self.cursor, self._time, self._serial)
 
     def wait_change(self, after: int, timeout_s: float) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import paramiko
@@ -77,22 +77,19 @@ class FileServer:
         """A fresh server; there is nothing to request of it."""
         ours, theirs = socket.socketpair()
         null = os.open(os.devnull, os.O_WRONLY)
-        try:
-            with theirs:
+        with ExitStack() as failed:
+            failed.callback(ours.close)
+            try:
                 fds = [theirs.fileno(), theirs.fileno(), null]
                 link = self._sandbox.request(
                     "start", fds, user=self._user, argv=[SFTP_SERVER], session=False, terminal=None
                 )
-            try:
-                link.answer(ANSWER_S)
-            except BaseException:
-                link.close()
-                raise
-        except BaseException:
-            ours.close()
-            raise
-        finally:
-            os.close(null)
+            finally:
+                theirs.close()
+                os.close(null)
+            failed.callback(link.close)
+            link.answer(ANSWER_S)
+            failed.pop_all()
         self._channel = _Channel(self, ours, link)
         return self._channel
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from cua_gym.errors import MachineLost
-from cua_gym.machine.base import Frame, Rgb
+from cua_gym.machine.base import Frame, Rgb, room
 from cua_gym.machine.x11.xserver import Bgrx, Cursor, Eye, Watcher
 
 __all__ = ["X11Screen"]
@@ -77,11 +77,11 @@ class X11Screen:
             for channel in range(3):  # nothing where no row is stale
                 self._rgb[slice(*rows), :, channel] = pixels[..., 2 - channel]
             self._lacks = _joined(self._lacks, rows)
-            if out is None or out.shape != self._rgb.shape:
-                rgb = self._rgb.copy()
+            rgb = room(out, self.size)
+            if rgb is not out:
+                rgb[:] = self._rgb
                 _draw(rgb, shape, at)
             else:
-                rgb = out
                 if out is not self._out:
                     self._out, self._lacks = out, (0, self.size[1])
                 for old in (self._lacks, self._pointer):

@@ -60,7 +60,7 @@ class _Connection(xcffib.Connection):  # type: ignore[misc]  # xcffib has no typ
     """A connection that, once it is quick, is asked for its health where it is in doubt only.
 
     xcffib asks around each call, and each question gives Python's lock away: with eight desktops a
-    click then waits 27 times for the other seven.
+    click may then wait 27 times for the other seven.
     """
 
     quick = False
@@ -182,16 +182,18 @@ class Eye:
         NoOperation of one word, is its second word. Both ends have counted one request.
         """
         width, height = self.size
-        sock = socket.socket(fileno=self._connection.get_file_descriptor())
         fd = os.memfd_create("cua-gym-screen", os.MFD_CLOEXEC)
         try:
             os.ftruncate(fd, width * height * 4)
             self._memory = mmap.mmap(fd, width * height * 4, prot=mmap.PROT_READ)
             self._connection.flush()
-            socket.send_fds(sock, [_NO_OPERATION], [fd])
+            sock = socket.socket(fileno=self._connection.get_file_descriptor())
+            try:
+                socket.send_fds(sock, [_NO_OPERATION], [fd])
+            finally:
+                sock.detach()  # it is xcb's
         finally:
             os.close(fd)
-            sock.detach()  # it is xcb's
         self._connection.core.NoOperation()
         self._segment = self._connection.generate_id()
         self._shm.AttachFd(self._segment, False, is_checked=True).check()
